@@ -1,0 +1,35 @@
+"""The command line: `python -m data_prep DATA_SET [options]`."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+from data_prep import DataError, babi
+
+DATA_SETS = {"babi": babi}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one data set's command. Returns the exit status: 0, or 2 after an error message."""
+    parser = argparse.ArgumentParser(prog="python -m data_prep", description="Prepare a data set.")
+    commands = parser.add_subparsers(dest="data_set", metavar="DATA_SET", required=True)
+    for name, module in DATA_SETS.items():
+        summary = module.__doc__.splitlines()[0]
+        module.add_arguments(commands.add_parser(name, help=summary, description=summary))
+    args = parser.parse_args(arguments)
+    try:
+        DATA_SETS[args.data_set].run(args)
+    except (DataError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    # Ends like any exception does, so that unfinished files are removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,36 @@
+"""Writes a prepared data set as one HDF5 file, whole or not at all."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+
+def write(
+    path: Path,
+    datasets: Mapping[str, np.ndarray],
+    attributes: Mapping[str, str | int],
+) -> None:
+    """Writes `datasets` (by their path in the file) and file `attributes` to `path`.
+
+    The file is made under another name in the same folder and renamed at the end, so that a run
+    that fails or is interrupted leaves an earlier file as it was. Numbers are compressed; arrays
+    of Python strings become variable-length UTF-8.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with h5py.File(unfinished, "w") as file:
+            file.attrs.update(attributes)
+            for name, array in datasets.items():
+                if array.dtype == object:
+                    file.create_dataset(name, data=array, dtype=h5py.string_dtype())
+                elif array.size == 0:  # HDF5 cannot cut an empty array into chunks
+                    file.create_dataset(name, data=array)
+                else:
+                    file.create_dataset(name, data=array, compression="gzip", shuffle=True)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

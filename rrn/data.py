@@ -1,0 +1,123 @@
+"""From a prepared HDF5 file to one input pipeline per device.
+
+A training batch is a function of (seed, update) alone: the examples of update u are drawn for the
+whole global batch, and each device takes its part. So no two devices get the same places of the batch, the
+global batch does not depend on their number, and a run resumes at any update.
+"""
+
+import dataclasses
+
+import h5py
+import numpy as np
+import tensorflow as tf
+
+from rrn.random import ExampleRandom, fold_in
+
+
+@dataclasses.dataclass
+class PreparedData:
+    """A file of `data_prep`, read into memory.
+
+    attributes: the file's; shared: name -> array of what all splits use; splits: split -> name -> array.
+    """
+
+    path: str
+    attributes: dict
+    shared: dict
+    splits: dict
+
+    def arrays(self, split):
+        """The split's tensors and the shared ones, by name; on the CPU."""
+        if split not in self.splits:
+            raise ValueError(f"split must be one of {sorted(self.splits)}, got {split!r}")
+        with tf.device("CPU:0"):
+            return {
+                name: tf.constant(array)
+                for name, array in {**self.shared, **self.splits[split]}.items()
+                if array.dtype != object  # words stay in Python
+            }
+
+
+def read_prepared(path):
+    """Reads a file that `python -m data_prep` made; raises ValueError where there is none."""
+    try:
+        file = h5py.File(path, "r")
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; `python -m data_prep` makes it") from None
+    except OSError as error:
+        raise ValueError(f"{path}: not a readable HDF5 file: {error}") from None
+    with file:
+        attributes = {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
+        shared, splits = {}, {}
+        file.visititems(lambda name, item: _collect(name, item, shared, splits))
+    return PreparedData(str(path), attributes, shared, splits)
+
+
+def _collect(name, item, shared, splits):
+    if isinstance(item, h5py.Group):
+        return
+    top, _, rest = name.partition("/")
+    array = item.asstr()[:] if h5py.check_string_dtype(item.dtype) else item[:]
+    if array.dtype.kind in "iu":
+        array = array.astype(np.int32)
+    if top in ("train", "valid", "test"):
+        splits.setdefault(top, {})[rest] = array
+    else:
+        shared[name] = array
+
+
+def device_slice(batch_size, num_devices, device):
+    """The places [first, last) of the global batch that belong to the `device`-th device."""
+    return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
+
+
+def _make_batch(task, arrays, examples, rows, random, batch_size):
+    """The task's batch of `examples`, sorted by size; `rows` are their keys for `random`."""
+    order = tf.argsort(task.sizes(arrays, examples), stable=True)
+    examples, rows = tf.gather(examples, order), tf.gather(rows, order)
+    batch = task.make_batch(arrays, examples, ExampleRandom(random, rows, batch_size))
+    return {**batch, "examples": examples, "rows": rows}
+
+
+def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
+    """One endless `tf.data.Dataset` for each device; its u-th batch is of update first_update + u.
+
+    Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split; places in
+    the global batch) and "seed" `[2]` (the update's).
+    """
+    if not 0 < num_devices <= batch_size:
+        raise ValueError(f"{num_devices} devices need a batch_size of at least as many, got {batch_size}")
+
+    def batch_of(update, first, last):
+        update_seed = fold_in([seed, 0], update)
+        examples = task.draw_examples(arrays, fold_in(update_seed, 0), batch_size)[first:last]
+        rows = tf.range(first, last)
+        batch = _make_batch(task, arrays, examples, rows, fold_in(update_seed, 1), batch_size)
+        return {**batch, "seed": fold_in(update_seed, 2)}
+
+    def pipeline(first, last):
+        updates = tf.data.Dataset.counter(first_update)
+        return updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=1).prefetch(4)
+
+    return [pipeline(*device_slice(batch_size, num_devices, d)) for d in range(num_devices)]
+
+
+def evaluation_inputs(task, arrays, num_examples, batch_size, num_devices, seed):
+    """One `tf.data.Dataset` for each device, all of the same length, that go once over the whole split.
+
+    Draws are keyed by example, so that results do not depend on `batch_size` or devices. The
+    last batches are filled up with the split's first example.
+    """
+    per_device = -(-batch_size // num_devices)
+    num_batches = -(-num_examples // (per_device * num_devices))
+
+    def batch_of(index):
+        places = index * per_device + tf.range(per_device, dtype=tf.int64)
+        examples = tf.cast(tf.where(places < num_examples, places, 0), tf.int32)
+        return _make_batch(task, arrays, examples, examples, [seed, 1], num_examples)
+
+    def pipeline(device):
+        indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)
+        return indices.map(batch_of, num_parallel_calls=1).prefetch(2)
+
+    return [pipeline(device) for device in range(num_devices)]

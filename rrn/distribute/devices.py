@@ -1,0 +1,56 @@
+"""From the --devices flag to the names of the towers' devices."""
+
+import re
+
+import tensorflow as tf
+from absl import logging
+
+CPU = "/device:CPU:0"
+
+
+def _logical_cpus(count):
+    """`count` logical devices on the one physical CPU; must come before TensorFlow's first operation."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    configuration = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+    try:
+        tf.config.set_logical_device_configuration(cpu, configuration)
+    except RuntimeError as error:
+        if len(tf.config.list_logical_devices("CPU")) < count:
+            raise RuntimeError(
+                f"{count} logical CPU devices must be asked for before TensorFlow's first operation"
+            ) from error
+    return [f"/device:CPU:{i}" for i in range(count)]
+
+
+def parse_devices(flag):
+    """One device name for each tower.
+
+    flag: "auto" (all GPUs, or one CPU tower), "cpu", "cpu:N" (N logical CPU devices), or GPU numbers
+    "0,1,2,3"; without any GPU the latter means as many logical CPU devices.
+
+    Raises:
+      ValueError: nonsense, a duplicate, or a GPU that is not there; the message lists what is there.
+    """
+    gpus = [device.name.replace("physical_device:", "device:") for device in
+            tf.config.list_physical_devices("GPU")]
+    there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
+    if flag == "auto":
+        return gpus or _logical_cpus(1)
+    if match := re.fullmatch(r"cpu(?::([1-9]\d*))?", flag):
+        return _logical_cpus(int(match[1] or 1))
+    if not re.fullmatch(r"\d+(,\d+)*", flag):
+        raise ValueError(
+            f"--devices={flag}: expected auto, cpu, cpu:N or GPU numbers such as 0,1 ({there})"
+        )
+    numbers = [int(number) for number in flag.split(",")]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"--devices={flag}: a device is named twice ({there})")
+    if not gpus:
+        logging.warning("No GPU is visible: --devices=%s means %d logical CPU devices.",
+                        flag, len(numbers))
+        return _logical_cpus(len(numbers))
+    if missing := [number for number in numbers if number >= len(gpus)]:
+        raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    return [f"/device:GPU:{number}" for number in numbers]

@@ -1,0 +1,49 @@
+"""Averaging the towers' gradients."""
+
+import tensorflow as tf
+
+
+def average_gradients(tower_gradients, weights):
+    """The mean over towers of each variable's gradient, weighted by the towers' numbers of examples.
+
+    tower_gradients: for each tower a list with one gradient per variable: a tensor, a `tf.IndexedSlices`, or None.
+    weights: for each tower its number of examples.
+
+    Returns one gradient per variable. None where no tower touches the variable: it keeps no update. A
+    None beside other towers' gradients counts as zero. `tf.IndexedSlices` only stay sparse.
+
+    Raises:
+      ValueError: towers differ in their number of gradients or in that of weights.
+    """
+    lengths = {len(gradients) for gradients in tower_gradients}
+    if len(lengths) != 1 or len(weights) != len(tower_gradients):
+        raise ValueError(
+            f"average_gradients: {len(tower_gradients)} towers with {sorted(lengths)} gradients each "
+            f"and {len(weights)} weights; every tower needs one gradient per variable and one weight"
+        )
+    weights = [tf.cast(weight, tf.float32) for weight in weights]
+    total = tf.add_n(weights)
+    shares = [weight / total for weight in weights]
+    return [
+        _weighted_sum([(g, share) for g, share in zip(gradients, shares, strict=True) if g is not None])
+        for gradients in zip(*tower_gradients, strict=True)
+    ]
+
+
+def _weighted_sum(gradients_and_shares):
+    if not gradients_and_shares:
+        return None
+    scaled = [_scale(gradient, share) for gradient, share in gradients_and_shares]
+    if all(isinstance(gradient, tf.IndexedSlices) for gradient in scaled):
+        return tf.IndexedSlices(
+            tf.concat([gradient.values for gradient in scaled], 0),
+            tf.concat([gradient.indices for gradient in scaled], 0),
+            scaled[0].dense_shape,
+        )
+    return tf.add_n([tf.convert_to_tensor(gradient) for gradient in scaled])
+
+
+def _scale(gradient, share):
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(gradient.values * share, gradient.indices, gradient.dense_shape)
+    return gradient * share

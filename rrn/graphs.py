@@ -1,0 +1,222 @@
+"""Graphs in three forms, and several side by side, behind one set of calls.
+
+Nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph. A graph knows who sends to whom:
+
+    message_sums(edge_fn, senders, receivers)   the j-th element is Σ_i edge_fn(senders_i + receivers_j)
+    degrees()                                   the j-th element is the number of i in that sum
+    sum_nodes(nodes)                            the g-th element is the sum over graph g's nodes
+    broadcast_globals_to_nodes(globals)         the j-th element is globals[the graph of node j]
+
+`edges` (in `message_sums`) is added to senders + receivers. `edge_weights` multiply every message
+before the sum (and count in `degrees`); `edge_shape()` is the shape of such weights, of `edges`
+without its last axis. Where two forms describe the same graph, their results are the same.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+
+def _check_rank(name, tensor, rank):
+    if tensor.shape.rank != rank:
+        raise ValueError(f"{name} must have rank {rank}, got shape {tensor.shape}")
+
+
+def _weighted_sum(values, weights):
+    """Σ over axis 1 of values `[a, b, c, size]` times weights `[a, b, c]` or `[a, b, 1]`, in values' type.
+
+    A matrix product, because it reads `values` once and accumulates in float32 whatever their type.
+    """
+    a, b, c, size = tf.unstack(tf.shape(values))
+    weights = tf.cast(weights, values.dtype)
+    if weights.shape[2] == 1:
+        sums = tf.matmul(weights, tf.reshape(values, [a, b, c * size]), transpose_a=True)
+        return tf.reshape(sums, [a * c, size])
+    sums = tf.reduce_sum(tf.cast(values * weights[..., None], tf.float32), axis=1)
+    return tf.cast(tf.reshape(sums, [a * c, size]), values.dtype)
+
+
+@dataclasses.dataclass
+class SparseGraph:
+    """Any graph or batch of graphs: the k-th edge runs from node `senders[k]` to node `receivers[k]`.
+
+    senders, receivers: integers `[edges]`; num_nodes: their upper bound; node_graph: integers `[nodes]`, the graph
+    of every node (one graph if not given); num_graphs: the number of graphs.
+    """
+
+    senders: tf.Tensor
+    receivers: tf.Tensor
+    num_nodes: int
+    node_graph: tf.Tensor | None = None
+    num_graphs: int = 1
+
+    def __post_init__(self):
+        self.senders = tf.convert_to_tensor(self.senders)
+        self.receivers = tf.convert_to_tensor(self.receivers)
+        _check_rank("SparseGraph: senders", self.senders, 1)
+        _check_rank("SparseGraph: receivers", self.receivers, 1)
+        if self.node_graph is None:
+            self.node_graph = tf.zeros([self.num_nodes], tf.int32)
+
+    def edge_shape(self):
+        return tf.shape(self.senders)
+
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None):
+        pairs = tf.gather(senders, self.senders) + tf.gather(receivers, self.receivers)
+        messages = edge_fn(pairs if edges is None else pairs + edges)
+        sums = tf.cast(messages, tf.float32)
+        if edge_weights is not None:
+            sums *= edge_weights[:, None]
+        sums = tf.math.unsorted_segment_sum(sums, self.receivers, self.num_nodes)
+        return tf.cast(sums, messages.dtype)
+
+    def degrees(self, edge_weights=None):
+        weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
+        return tf.math.unsorted_segment_sum(weights, self.receivers, self.num_nodes)
+
+    def sum_nodes(self, nodes):
+        return tf.math.unsorted_segment_sum(nodes, self.node_graph, self.num_graphs)
+
+    def broadcast_globals_to_nodes(self, globals_):
+        return tf.gather(globals_, self.node_graph)
+
+
+@dataclasses.dataclass
+class RegularGraph:
+    """Every graph of the batch is the same, and every node of it has k neighbours.
+
+    neighbours: integers `[graph_nodes, k]`; the senders to node j of a graph are its nodes
+    `neighbours[j]`. Edge shape: `[batch, graph_nodes, k]`. The batch is `nodes / graph_nodes`.
+    """
+
+    neighbours: tf.Tensor
+    batch: int
+
+    def __post_init__(self):
+        self.neighbours = tf.convert_to_tensor(self.neighbours)
+        _check_rank("RegularGraph: neighbours", self.neighbours, 2)
+
+    def edge_shape(self):
+        return tf.stack([self.batch, *self.neighbours.shape])
+
+    def _by_graph(self, nodes):
+        return tf.reshape(nodes, [self.batch, self.neighbours.shape[0], nodes.shape[-1]])
+
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None):
+        size = senders.shape[-1]
+        pairs = tf.gather(self._by_graph(senders), self.neighbours, axis=1)
+        pairs += self._by_graph(receivers)[:, :, None]
+        messages = edge_fn(tf.reshape(pairs if edges is None else pairs + edges, [-1, size]))
+        size = messages.shape[-1]
+        messages = tf.reshape(messages, tf.concat([self.edge_shape(), [size]], 0))
+        sums = tf.cast(messages, tf.float32)
+        if edge_weights is not None:
+            sums *= edge_weights[..., None]
+        sums = tf.reshape(tf.reduce_sum(sums, axis=2), [-1, size])
+        return tf.cast(sums, messages.dtype)
+
+    def degrees(self, edge_weights=None):
+        weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
+        return tf.reshape(tf.reduce_sum(weights, axis=2), [-1])
+
+    def sum_nodes(self, nodes):
+        return tf.reduce_sum(self._by_graph(nodes), axis=1)
+
+    def broadcast_globals_to_nodes(self, globals_):
+        return tf.repeat(globals_, self.neighbours.shape[0], axis=0)
+
+
+@dataclasses.dataclass
+class FullyConnectedGraph:
+    """Every node sends to every node of its graph, itself included; padding nodes send nothing.
+
+    mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding. Padding nodes receive messages, and
+    what they hold means nothing. Edge shape: `[batch, senders, receivers]`.
+    """
+
+    mask: tf.Tensor
+
+    def __post_init__(self):
+        self.mask = tf.cast(self.mask, tf.float32)
+        _check_rank("FullyConnectedGraph: mask", self.mask, 2)
+
+    def _sizes(self):
+        batch, dynamic_nodes = tf.unstack(tf.shape(self.mask))
+        return batch, self.mask.shape[1] or dynamic_nodes
+
+    def edge_shape(self):
+        batch, nodes = self._sizes()
+        return tf.stack([batch, nodes, nodes])
+
+    def _weights(self, edge_weights):
+        """Weights of the edges `[batch, senders, receivers or 1]`."""
+        mask = self.mask[:, :, None]
+        return mask if edge_weights is None else mask * edge_weights
+
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None):
+        batch, nodes = self._sizes()
+        size = senders.shape[-1]
+        pairs = tf.reshape(senders, [batch, nodes, 1, size])
+        pairs += tf.reshape(receivers, [batch, 1, nodes, size])
+        messages = edge_fn(tf.reshape(pairs if edges is None else pairs + edges, [-1, size]))
+        messages = tf.reshape(messages, [batch, nodes, nodes, messages.shape[-1]])
+        return _weighted_sum(messages, self._weights(edge_weights))
+
+    def degrees(self, edge_weights=None):
+        degrees = tf.reduce_sum(self._weights(edge_weights), axis=1)
+        return tf.reshape(tf.broadcast_to(degrees, tf.shape(self.mask)), [-1])
+
+    def sum_nodes(self, nodes):
+        nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
+        return tf.reduce_sum(nodes * self.mask[..., None], axis=1)
+
+    def broadcast_globals_to_nodes(self, globals_):
+        return tf.repeat(globals_, self._sizes()[1], axis=0)
+
+
+@dataclasses.dataclass
+class GraphUnion:
+    """Several graphs (of any form) side by side: their nodes, one after the other, in one matrix.
+
+    `edges` and `edge_weights` are lists with one entry for each part. Questions with about the
+    same number of facts share a part, so that little of it is padding.
+
+    parts: the graphs; part_nodes: integers `[parts]`, each part's number of rows; part_graphs: integers `[parts]`,
+    each part's number of graphs.
+    """
+
+    parts: list
+    part_nodes: tf.Tensor
+    part_graphs: tf.Tensor
+
+    def _split(self, nodes):
+        return tf.split(nodes, self.part_nodes, num=len(self.parts))
+
+    def edge_shape(self):
+        return [part.edge_shape() for part in self.parts]
+
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None):
+        none = [None] * len(self.parts)
+        arguments = zip(
+            self.parts,
+            self._split(senders),
+            self._split(receivers),
+            edges or none,
+            edge_weights or none,
+            strict=True,
+        )
+        return tf.concat([part.message_sums(edge_fn, *rest) for part, *rest in arguments], axis=0)
+
+    def degrees(self, edge_weights=None):
+        weights = edge_weights or [None] * len(self.parts)
+        pairs = zip(self.parts, weights, strict=True)
+        return tf.concat([part.degrees(weight) for part, weight in pairs], axis=0)
+
+    def sum_nodes(self, nodes):
+        pairs = zip(self.parts, self._split(nodes), strict=True)
+        return tf.concat([part.sum_nodes(rows) for part, rows in pairs], axis=0)
+
+    def broadcast_globals_to_nodes(self, globals_):
+        rows = tf.split(globals_, self.part_graphs, num=len(self.parts))
+        pairs = zip(self.parts, rows, strict=True)
+        return tf.concat([part.broadcast_globals_to_nodes(g) for part, g in pairs], axis=0)

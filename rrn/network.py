@@ -1,0 +1,146 @@
+"""The message function and the recurrent relational network (Palm et al. 2018, equations 1-3)."""
+
+import tensorflow as tf
+
+from rrn.layers import MLP, LSTMCell
+from rrn.reading import read
+
+
+def dropout_weights(draws, keep_probability):
+    """Weights 0 or 1 / keep_probability from uniform draws in [0, 1): the mean weight is 1."""
+    return tf.cast(draws < keep_probability, tf.float32) / keep_probability
+
+
+class MessageFunction(tf.Module):
+    """m_j = Σ_i f([h_i, h_j, e_ij, g]) with f an MLP; exactly, on as few rows as can be.
+
+    f's first layer is linear in its concatenated input, in the order senders, receivers, edges, globals: each
+    part is multiplied where it has the fewest rows (nodes, graphs) and the parts are added along the
+    edges. f's last layer is linear: Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b, so the sum
+    comes first. Only the layers between run on edges.
+    """
+
+    def __init__(
+        self,
+        node_size,
+        hidden_sizes,
+        output_size,
+        edge_size=0,
+        global_size=0,
+        compute_dtype=tf.float32,
+        name="message_fn",
+    ):
+        super().__init__(name=name)
+        self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
+        if not hidden_sizes:
+            raise ValueError("MessageFunction needs at least one hidden layer, got hidden_sizes=[]")
+        input_size = 2 * node_size + edge_size + global_size
+        self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
+
+    def project_edges(self, graph, edges=None, globals_=None):
+        """The parts of f's first layer that stay the same at every step: (edges, receivers).
+
+        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs, global_size]` or None.
+        """
+        first = self.mlp.layers[0]
+        if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (self.global_size == 0):
+            raise ValueError(
+                f"MessageFunction was made for edge_size={self.edge_size} and "
+                f"global_size={self.global_size}, got edges={edges} and globals_={globals_}"
+            )
+        row = 2 * self.node_size
+        if edges is not None:
+            edges = tf.nest.map_structure(
+                lambda e: first.product(e, row, self.edge_size), edges
+            )
+        receivers = None
+        if globals_ is not None:
+            projected = first.bias_add(first.product(globals_, row + self.edge_size, self.global_size))
+            receivers = graph.broadcast_globals_to_nodes(projected)
+        return edges, receivers
+
+    def __call__(self, graph, nodes, projected_edges, edge_weights=None):
+        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`."""
+        first, *middle, last = self.mlp.layers
+        edges, constant = projected_edges
+        senders = first.product(nodes, 0, self.node_size)
+        receivers = first.product(nodes, self.node_size, self.node_size)
+        receivers = first.bias_add(receivers) if constant is None else receivers + constant
+
+        def edge_fn(x):
+            x = tf.nn.relu(x)
+            for layer in middle:
+                x = tf.nn.relu(layer(x))
+            return x
+
+        sums = graph.message_sums(edge_fn, senders, receivers, edges, edge_weights)
+        degrees = graph.degrees(edge_weights)[:, None]
+        return last.product(sums) + tf.cast(degrees, last.compute_dtype) * read(last.b, last.compute_dtype)
+
+
+class RecurrentRelationalNetwork(tf.Module):
+    """The network's recurrent core on any graph of `rrn.graphs`.
+
+    x = input_fn(features);  h(0) = x, LSTM state zero; at every step t = 1..T
+    m(t) = message_fn(h(t-1));  z(t) = node_fn([m(t), x]);  h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
+
+    The same variables serve every step. The LSTM's h starts at zero while the first messages are
+    those of x, as in the paper. Variables are named by their place, `message_fn/linear_0/w`; make two
+    networks within two `tf.name_scope`s.
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_hidden_layers=3,
+        edge_size=0,
+        global_size=0,
+        compute_dtype=tf.float32,
+        name="rrn",
+    ):
+        super().__init__(name=name)
+        hidden = [hidden_size] * num_hidden_layers
+        self.input_fn = MLP([input_size, *hidden, hidden_size], compute_dtype, name="input_fn")
+        self.message_fn = MessageFunction(
+            hidden_size, hidden, hidden_size, edge_size, global_size, compute_dtype
+        )
+        self.node_fn = MLP([2 * hidden_size, *hidden, hidden_size], compute_dtype, name="node_fn")
+        self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype)
+
+    def __call__(
+        self,
+        graph,
+        features,
+        num_steps,
+        edges=None,
+        globals_=None,
+        edge_keep_probability=1.0,
+        uniform=None,
+    ):
+        """The hidden states of every step: a list of `num_steps` tensors `[nodes, hidden_size]`.
+
+        features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.project_edges`.
+        With edge_keep_probability < 1, a message is dropped with the remaining probability and the kept
+        ones are scaled up; `uniform(shape, step)` must then return draws in [0, 1).
+        """
+        x = self.input_fn(features)
+        projected_edges = self.message_fn.project_edges(graph, edges, globals_)
+        # What x contributes to node_fn's first layer is the same at every step.
+        first, size = self.node_fn.layers[0], self.lstm.hidden_size
+        constant = first.bias_add(first.product(x, size, size))
+        hidden, state = x, self.lstm.zero_state(tf.shape(x)[0])
+        states = []
+        for step in range(num_steps):
+            weights = None
+            if edge_keep_probability < 1.0:
+                draws = tf.nest.map_structure(lambda s: uniform(s, step), graph.edge_shape())
+                weights = tf.nest.map_structure(
+                    lambda d: dropout_weights(d, edge_keep_probability), draws
+                )
+            messages = self.message_fn(graph, hidden, projected_edges, weights)
+            z = self.node_fn.after_first_layer(first.product(messages, 0, size) + constant)
+            state = self.lstm(z, state)
+            hidden = state[0]
+            states.append(hidden)
+        return states

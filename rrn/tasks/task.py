@@ -1,0 +1,61 @@
+"""What the input pipeline, the trainer and the evaluation ask of a task."""
+
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from rrn.random import ExampleRandom
+
+Arrays = dict[str, tf.Tensor]  # one split of a prepared file: name -> tensor
+Batch = dict[str, Any]  # one device's examples
+
+
+class Task(Protocol):
+    """A model with its inputs, losses and results. It knows no device, no file, no loop over updates.
+
+    Attributes:
+      encoder: `tf.Module` that runs on the CPU, shared by all towers (without variables where nothing is encoded).
+      network: `tf.Module` that runs on every tower's device.
+    """
+
+    encoder: tf.Module
+    network: tf.Module
+
+    def num_examples(self, arrays: Arrays) -> int:
+        """The number of examples of a split."""
+
+    def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
+        """A training batch: ids `[batch_size]` of examples of the split, drawn by `seed`."""
+
+    def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
+        """The examples' sizes `[examples]`; a batch is sorted by them before `make_batch`."""
+
+    def make_batch(self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom) -> Batch:
+        """The examples' tensors. Runs in the input pipeline."""
+
+    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """What the encoder makes of a batch, for the network; gradients flow back through it."""
+
+    def loss(self, encodings, batch: Batch, random: ExampleRandom | None):
+        """(loss `[examples]`, outputs: name -> tensor `[examples, ...]`); `random` is None in evaluation.
+
+        One of the outputs is "loss", by step or not; validation goes by its mean.
+        """
+
+    def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
+        """name -> (sum, count) over the batch, scalars or vectors; the trainer adds them up and divides."""
+
+    def regularized(self) -> list[tf.Variable]:
+        """The variables w in the L2 term Σ w²/2."""
+
+    def results(self, arrays: Arrays, outputs) -> dict:
+        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}} of a whole split.
+
+        outputs: name -> array `[examples of the split, ...]`, in the split's order.
+        """
+
+    def table(self, results: dict) -> str:
+        """The results in words, beside the paper's."""
+
+    def figures(self, results: dict) -> dict:
+        """name -> matplotlib figure."""

@@ -1,0 +1,63 @@
+"""Predictions on a whole split."""
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.data import evaluation_inputs
+from rrn.distribute.devices import CPU
+from rrn.reading import reading_scope
+
+
+class Evaluator:
+    """Runs a task over a split on several devices.
+
+    Positions and other random inputs are drawn by seed and example; `passes` > 1 averages the outputs over as
+    many draws.
+    """
+
+    def __init__(self, task, config, devices, arrays, seed):
+        """config: the experiment's `evaluate`; arrays: the split's, from `PreparedData.arrays`."""
+        self.task, self.arrays, self.num_examples = task, arrays, task.num_examples(arrays)
+        self.devices, self.passes = devices, config.passes
+        self.inputs = [
+            evaluation_inputs(
+                task, arrays, self.num_examples, config.batch_size, len(devices), seed + p
+            )
+            for p in range(config.passes)
+        ]
+        specs = [dataset.element_spec for dataset in self.inputs[0]]
+        self._predict = tf.function(self._predict_batches, input_signature=[tuple(specs)])
+
+    def _predict_batches(self, batches):
+        results = []
+        for device, batch in zip(self.devices, batches, strict=True):
+            with tf.device(CPU), reading_scope():
+                encodings = self.task.encode(batch)
+            with tf.device(device), reading_scope():
+                _, outputs = self.task.loss(encodings, batch, None)
+            results.append((batch["examples"], outputs))
+        return results
+
+    def outputs(self):
+        """name -> array `[examples of the split, ...]`: the task's outputs, in the split's order."""
+        totals = {}
+        for inputs in self.inputs:
+            for name, values in self._one_pass(inputs).items():
+                totals[name] = totals.get(name, 0) + values / self.passes
+        return totals
+
+    def _one_pass(self, inputs):
+        arrays = {}
+        for batches in zip(*inputs, strict=True):
+            for examples, outputs in self._predict(batches):
+                for name, values in outputs.items():
+                    values = values.numpy()
+                    if name not in arrays:
+                        arrays[name] = np.zeros([self.num_examples, *values.shape[1:]], values.dtype)
+                    arrays[name][examples.numpy()] = values
+        return arrays
+
+    def results(self):
+        """(the task's results on the split, the mean loss over its examples and all steps)."""
+        outputs = self.outputs()
+        return self.task.results(self.arrays, outputs), float(outputs["loss"].mean())

@@ -1,0 +1,154 @@
+"""One experiment from config to results: train, evaluate, or list the variables."""
+
+import contextlib
+
+import tensorflow as tf
+
+from rrn.data import read_prepared, training_inputs
+from rrn.distribute.devices import parse_devices
+from rrn.distribute.variables import format_variables, list_variables, variable_scope
+from rrn.tasks import create_task
+from rrn.training.checkpoints import Checkpoints
+from rrn.training.evaluation import Evaluator
+from rrn.training.progress import Progress, StopRequest
+from rrn.training.trainer import Trainer
+from rrn.training.weights import load_weights, save_weights
+from rrn.training.workdir import Workdir
+
+
+def run(config, name, mode, devices, workdir, weights=None):
+    """Runs `mode` ("train", "evaluate" or "variables") of the config `name` in the folder `workdir`.
+
+    Raises:
+      ValueError: a config, flag or file that does not fit; the message says which and what would be right.
+    """
+    tf.random.set_seed(config.seed)
+    tf.config.experimental.enable_op_determinism()
+    experiment = Experiment(config, name, parse_devices(devices), Workdir(workdir))
+    if mode == "train":
+        experiment.train(weights)
+    elif mode == "evaluate":
+        experiment.evaluate(weights)
+    else:
+        experiment.show_variables()
+
+
+class Experiment:
+    """A task with its variables on their devices, and the folder of its run."""
+
+    def __init__(self, config, name, devices, workdir):
+        self.config, self.name, self.devices, self.workdir = config, name, devices, workdir
+        self.data = read_prepared(config.data.path)
+        with variable_scope(config.variables.policy, devices):
+            self.task = create_task(config, self.data)
+        modules = self.task.encoder, self.task.network
+        self.variables = [v for module in modules for v in module.trainable_variables]
+
+    def train(self, weights=None):
+        """Trains from the last checkpoint, `weights`, or the start; then evaluates the best weights."""
+        config, workdir = self.config.train, self.workdir
+        workdir.create({"config": self.name, **self.config.to_dict()})
+        checkpoints = Checkpoints(
+            workdir / "checkpoints", config.checkpoint_every_updates, config.checkpoint_every_seconds
+        )
+        first_update = checkpoints.latest_update()
+        trainer, inputs = self._trainer(first_update)
+        checkpoints.track(trainer)
+        workdir.keep_metrics_until(first_update)
+        if weights and not first_update:
+            load_weights(weights, self.variables)
+        self._write_variables(trainer)
+        with StopRequest() as stop:
+            self._train_until_done(trainer, inputs, checkpoints, stop)
+        if stop.requested:
+            print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
+            return
+        self.evaluate()
+
+    def _trainer(self, first_update=0):
+        arrays = self.data.arrays("train")
+        batch_size, seed = self.config.train.batch_size, self.config.seed
+        inputs = training_inputs(
+            self.task, arrays, batch_size, len(self.devices), seed, first_update
+        )
+        specs = [dataset.element_spec for dataset in inputs]
+        return Trainer(self.task, self.config.train, self.devices, specs), inputs
+
+    def _train_until_done(self, trainer, inputs, checkpoints, stop):
+        config = self.config.train
+        evaluator = self._evaluator("valid")
+        progress = Progress(self.workdir, config.num_updates, config.batch_size)
+        iterators = [iter(dataset) for dataset in inputs]
+        update = int(trainer.update)
+        progress.start(update)
+        while update < config.num_updates and not stop.requested:
+            ends = [config.num_updates - update] + [
+                every - update % every
+                for every in (config.log_every_updates, config.evaluate_every_updates)
+            ]
+            means, bad_update = trainer.train(iterators, tf.constant(min(ends)))
+            if bad_update >= 0:
+                raise FloatingPointError(
+                    f"update {bad_update.numpy()}: the loss or its gradient is not finite; "
+                    f"the last good checkpoint is {checkpoints.latest or 'none'}"
+                )
+            update = int(trainer.update)
+            progress.training(update, means)
+            if update % config.evaluate_every_updates == 0 or update == config.num_updates:
+                self._validate(trainer, evaluator, checkpoints, progress)
+            if update == config.num_updates or stop.requested or checkpoints.due():
+                checkpoints.save()
+            progress.start(update)
+
+    def _validate(self, trainer, evaluator, checkpoints, progress):
+        """Evaluates the whole validation split and keeps the weights with the lowest loss on it."""
+        averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
+        with averaged:
+            results, loss = evaluator.results()
+            update = int(trainer.update)
+            progress.validation(update, loss, results["metrics"])
+            best = loss < checkpoints.best_loss.numpy()
+            if best:
+                attributes = {"config": self.name, "update": update, "validation_loss": loss}
+                save_weights(self.workdir / "weights.h5", self.variables, attributes)
+        if best:
+            checkpoints.save_best(loss)
+
+    def _evaluator(self, split):
+        arrays = self.data.arrays(split)
+        return Evaluator(self.task, self.config.evaluate, self.devices, arrays, self.config.seed)
+
+    def evaluate(self, weights=None):
+        """Evaluates `weights`, or the run's best, on `config.evaluate.split`; writes and prints the results."""
+        split, workdir = self.config.evaluate.split, self.workdir
+        load_weights(weights or workdir / "weights.h5", self.variables)
+        evaluator = self._evaluator(split)
+        results, _ = evaluator.results()
+        workdir.path.mkdir(parents=True, exist_ok=True)
+        workdir.write_json(
+            "results.json",
+            {
+                "config": self.name,
+                "split": split,
+                "examples": evaluator.num_examples,
+                **results,
+                "notes": self.data.attributes["notes"],
+            },
+        )
+        print(self.task.table(results))
+        print(f"{self.name}, {split} split, {evaluator.num_examples} examples")
+        if notes := self.data.attributes["notes"]:
+            print(notes)
+        for path in workdir.save_figures(self.task.figures(results)):
+            print(f"figure: {path}")
+
+    def show_variables(self):
+        """Traces one update and prints who reads which variable, and where it lives."""
+        trainer, _ = self._trainer()
+        self.workdir.path.mkdir(parents=True, exist_ok=True)
+        print(format_variables(self._write_variables(trainer)))
+
+    def _write_variables(self, trainer):
+        rows = list_variables(self.variables, trainer.tower_reads)
+        self.workdir.write_json("variables.json", rows)
+        return rows

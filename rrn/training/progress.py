@@ -1,0 +1,81 @@
+"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard; and how it is stopped."""
+
+import signal
+import time
+
+import tensorflow as tf
+
+
+class StopRequest:
+    """Within it SIGINT and SIGTERM set `requested` instead of ending the process."""
+
+    def __init__(self):
+        self.requested = False
+
+    def _request(self, *_):
+        self.requested = True
+
+    def __enter__(self):
+        signals = signal.SIGINT, signal.SIGTERM
+        self._handlers = {s: signal.signal(s, self._request) for s in signals}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+
+class Progress:
+    """Reports the means that training yields, and validation results."""
+
+    def __init__(self, workdir, num_updates, batch_size):
+        self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
+        self._writer = tf.summary.create_file_writer(str(workdir / "events"))
+        self._started = self._reported_at = time.monotonic()
+        self._reported_update = None
+        self._seconds_per_update = 0.0
+
+    def start(self, update):
+        """Training goes on from `update` now; the time since the last report does not count."""
+        self._reported_update, self._reported_at = update, time.monotonic()
+
+    def training(self, update, means):
+        now = time.monotonic()
+        rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
+        self.start(update)
+        metrics = {name: value.numpy().tolist() for name, value in means.items()}
+        self._write(update, {"examples_per_second": rate, **metrics}, "train")
+        left = (self.num_updates - update) * self.batch_size / rate
+        print(
+            f"update {update}/{self.num_updates}  loss {metrics['loss']:.4f}  "
+            f"accuracy {metrics['accuracy']:.3f}  {rate:,.0f} examples/s  {_clock(left)} left",
+            flush=True,
+        )
+
+    def validation(self, update, loss, metrics):
+        self._write(update, {"split": "valid", "loss": loss, **metrics}, "valid")
+        numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items() if "/" not in name or "mean" in name)
+        print(f"update {update}  validation: loss {loss:.4f}  {numbers}", flush=True)
+
+    def _write(self, update, values, group):
+        self.workdir.append_metrics(
+            {"update": update, "seconds": round(time.monotonic() - self._started, 1), **values}
+        )
+        with self._writer.as_default(step=update):
+            for name, value in values.items():
+                for suffix, scalar in _scalars(value):
+                    tf.summary.scalar(f"{group}/{name}{suffix}", scalar)
+        self._writer.flush()
+
+
+def _scalars(value):
+    """[(suffix, number)] of a number, or of a list's elements, numbered from 1."""
+    if isinstance(value, list):
+        return [(f"/{i:02d}", element) for i, element in enumerate(value, 1)]
+    return [] if isinstance(value, str) else [("", value)]
+
+
+def _clock(seconds):
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"

@@ -1,0 +1,94 @@
+"""A run's folder and its files.
+
+config.json     the config, every field, and "config", its name
+metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (of training so far in this process),
+                "examples_per_second", "loss", ...}; validation: {"update", "split": "valid", the task's metrics}
+results.json    {"config", "split", "examples", "metrics": {name: value at the last step}, "by_step": {name:
+                [values]}, "notes"}
+variables.json  [{"name", "shape", "dtype", "bytes", "device", "readers": {tower: reads an update}}]
+checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
+weights.h5      the best weights
+figures/*.png   the results
+events/         TensorBoard's scalars
+"""
+
+import json
+import os
+from pathlib import Path
+
+
+class Workdir:
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def __truediv__(self, name):
+        return self.path / name
+
+    def create(self, config):
+        """Makes the folder for `config` (a dict), or checks that it was made for the same.
+
+        Raises:
+          ValueError: the folder holds a run of another config; the message lists the differences. The fields of
+            "evaluate" may differ: they don't change a training run.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = self / "config.json"
+        if not file.exists():
+            self.write_json("config.json", config)
+            return
+        there, wanted = _flatten(json.loads(file.read_text())), _flatten(config)
+        differences = [
+            f"  {name}: {there.get(name, 'absent')} there, {wanted.get(name, 'absent')} wanted"
+            for name in sorted(there.keys() | wanted.keys())
+            if there.get(name) != wanted.get(name) and not name.startswith("evaluate.")
+        ]
+        if differences:
+            raise ValueError(
+                f"{self.path} holds a run of another config; give another --workdir:\n"
+                + "\n".join(differences)
+            )
+
+    def write_json(self, name, value):
+        """Writes a file that appears whole or not at all."""
+        temporary = self / f"{name}.tmp"
+        temporary.write_text(json.dumps(value, indent=1) + "\n")
+        os.replace(temporary, self / name)
+
+    def append_metrics(self, line):
+        with (self / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def keep_metrics_until(self, update):
+        """Drops the lines after `update`: what a killed process did after its last checkpoint."""
+        file = self / "metrics.jsonl"
+        if not file.exists():
+            return
+        kept = []
+        for line in file.read_text().splitlines():
+            try:
+                if json.loads(line)["update"] > update:
+                    break
+            except ValueError:
+                break  # cut off by the kill
+            kept.append(line + "\n")
+        temporary = self / "metrics.jsonl.tmp"
+        temporary.write_text("".join(kept))
+        os.replace(temporary, file)
+
+    def save_figures(self, figures):
+        """name -> matplotlib figure; returns the paths."""
+        folder = self / "figures"
+        folder.mkdir(exist_ok=True)
+        paths = [folder / f"{name}.png" for name in figures]
+        for path, figure in zip(paths, figures.values(), strict=True):
+            figure.savefig(path, dpi=120)
+        return paths
+
+
+def _flatten(value, prefix=""):
+    if not isinstance(value, dict):
+        return {prefix[:-1]: value}
+    flat = {}
+    for key, item in value.items():
+        flat.update(_flatten(item, f"{prefix}{key}."))
+    return flat

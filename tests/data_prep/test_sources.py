@@ -1,0 +1,143 @@
+"""Archives, folders and downloads, against small archives and a local server."""
+
+import hashlib
+import http.server
+import re
+import threading
+
+import pytest
+
+from data_prep import DataError, sources
+
+CONTENT = bytes(range(256)) * 4096  # 1 MiB: several blocks
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serves CONTENT. The server's attributes say how: `ranges`, `most` bytes an answer."""
+
+    def do_GET(self):
+        self.server.requests.append(self.headers.get("Range"))
+        if self.path != "/data.bin":
+            self.send_error(404)
+            return
+        match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or "")
+        start = int(match[1]) if match and self.server.ranges else 0
+        if start >= len(CONTENT):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(CONTENT)}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(CONTENT) - start))
+        self.end_headers()
+        self.wfile.write(CONTENT[start : start + self.server.most])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.requests, server.ranges, server.most = [], True, len(CONTENT)
+    server.url = f"http://127.0.0.1:{server.server_port}/data.bin"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_download_writes_the_file_and_shows_progress(server, tmp_path, capsys):
+    path = sources.download(server.url, tmp_path / "new" / "data.bin", SHA256)
+    assert path.read_bytes() == CONTENT
+    assert [file.name for file in path.parent.iterdir()] == ["data.bin"]
+    assert re.search(r"100 % of 1\.0 MB, .* MB/s, 0 s left", capsys.readouterr().err)
+
+
+def test_download_goes_on_where_it_stopped(server, tmp_path):
+    (tmp_path / "data.bin.part").write_bytes(CONTENT[:1000])
+    path = sources.download(server.url, tmp_path / "data.bin", SHA256)
+    assert path.read_bytes() == CONTENT
+    assert server.requests == ["bytes=1000-"]
+
+
+def test_download_starts_again_where_the_server_knows_no_ranges(server, tmp_path):
+    server.ranges = False
+    (tmp_path / "data.bin.part").write_bytes(b"something else")
+    path = sources.download(server.url, tmp_path / "data.bin")
+    assert path.read_bytes() == CONTENT
+
+
+def test_download_survives_broken_connections(server, tmp_path):
+    server.most = 400_000
+    path = sources.download(server.url, tmp_path / "data.bin", SHA256)
+    assert path.read_bytes() == CONTENT
+    assert server.requests == [None, "bytes=400000-", "bytes=800000-"]
+
+
+def test_download_that_brings_nothing_more_fails_and_keeps_its_part(server, tmp_path):
+    server.most = 0
+    part = tmp_path / "data.bin.part"
+    part.write_bytes(CONTENT[:1000])
+    with pytest.raises(DataError, match=r"broke off after 1,000 bytes .* run the command again"):
+        sources.download(server.url, tmp_path / "data.bin")
+    assert part.read_bytes() == CONTENT[:1000]
+    server.most = len(CONTENT)
+    assert sources.download(server.url, tmp_path / "data.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("extra", [b"", b"more than there is"])
+def test_download_of_a_part_with_nothing_missing(server, tmp_path, extra):
+    (tmp_path / "data.bin.part").write_bytes(CONTENT + extra)
+    path = sources.download(server.url, tmp_path / "data.bin", SHA256)
+    assert path.read_bytes() == CONTENT
+
+
+def test_download_with_another_checksum_leaves_nothing(server, tmp_path):
+    with pytest.raises(DataError, match=f"sha256 is {SHA256}, expected {'0' * 64}"):
+        sources.download(server.url, tmp_path / "data.bin", "0" * 64)
+    assert not list(tmp_path.iterdir())
+
+
+def test_download_of_what_is_not_there(server, tmp_path):
+    with pytest.raises(DataError, match="the server answers 404"):
+        sources.download(server.url + "x", tmp_path / "data.bin")
+    assert not list(tmp_path.iterdir())
+
+
+def test_download_from_nobody(server, tmp_path):
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(DataError, match=r"broke off after 0 bytes .*refused"):
+        sources.download(server.url, tmp_path / "data.bin")
+
+
+def test_locate_downloads_once(server, tmp_path, capsys):
+    assert sources.locate(server.url, tmp_path) == tmp_path / "data.bin"
+    assert sources.locate(server.url, tmp_path, SHA256) == tmp_path / "data.bin"
+    assert len(server.requests) == 1
+    assert "used again" in capsys.readouterr().out
+
+
+def test_locate_local_files(tmp_path):
+    path = tmp_path / "data.bin"
+    with pytest.raises(DataError, match=r"data\.bin: no such file or folder"):
+        sources.locate(str(path), tmp_path)
+    path.write_bytes(CONTENT)
+    assert sources.locate(str(path), tmp_path, SHA256.upper()) == path
+    with pytest.raises(DataError, match=f"sha256 is {SHA256}, expected abc"):
+        sources.locate(str(path), tmp_path, "abc")
+    with pytest.raises(DataError, match="a folder has no checksum"):
+        sources.locate(str(tmp_path), tmp_path, SHA256)
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+    # The test vector of FIPS 180-2, appendix B.1.
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sources.checksum(tmp_path / "file") == expected
+    assert sources.checksum(tmp_path) == ""
