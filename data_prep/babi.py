@@ -46,6 +46,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -121,6 +122,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="of validation stories and simulation (%(default)s)"
     )
     parser.add_argument("--sha256", help="checksum that the archive must have")
+    parser.add_argument(
+        "--tasks", metavar="N,N...", type=_task_list, default=TASKS, help="only these tasks"
+    )
+    parser.add_argument(
+        "--stories",
+        metavar="N",
+        type=int,
+        help="simulated stories of each task for training; a tenth of it for validation and for"
+        " test (the folder's numbers of questions)",
+    )
+    parser.add_argument("--text", metavar="DIR", type=Path, help="also write the stories as text")
+    parser.add_argument(
+        "--compare",
+        metavar=("A", "B"),
+        nargs=2,
+        type=Path,
+        help="prepare nothing, but show how alike the stories of two prepared files are",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -130,25 +149,33 @@ def run(args: argparse.Namespace) -> None:
         DataError: a file is missing or wrong.
     """
     start = time.monotonic()
+    if args.compare:
+        print(_simulator("compare").report(*args.compare))
+        return
     if args.seed < 0:
         raise DataError(f"--seed {args.seed}: a seed is at least 0")
     if args.source == "simulated":
-        supplement, source, sha256, members = "simulated", args.source, "", {}
+        source, sha256, notes = args.source, "", ["All questions are simulated"]
+        stories = _simulate_all(args.tasks, args.folder, args.seed, args.stories)
     else:
+        if args.stories is not None:
+            raise DataError("--stories goes with --source simulated only")
         path = sources.locate(args.source, args.out.parent, args.sha256)
         supplement, sha256 = args.supplement, sources.checksum(path)
         source = args.source if sources.is_url(args.source) else path.resolve().name
         folders = {args.folder, "en"} if supplement == "en" else {args.folder}
         members = sources.read_members(path, lambda name: _folder_of(name) in folders)
-    supply = _supplier(supplement, members, args.folder, args.seed)
-    stories, notes = _collect(members, source, args.folder, supply, args.allow_missing)
-    if supplement and not notes:
-        print("remark: nothing is missing, --supplement is not used")
-    if source == "simulated":
-        notes = ["All questions are simulated"]
+        supply = _supplier(supplement, members, args.folder, args.seed)
+        stories, notes = _collect(
+            members, source, args.folder, supply, args.allow_missing, args.tasks
+        )
+        if supplement and not notes:
+            print("remark: nothing is missing, --supplement is not used")
     if "valid" not in FOLDERS[args.folder]:
         stories["train"], stories["valid"] = hold_out(stories["train"], args.seed)
         notes.append("Validation is a tenth of the training stories of each task, drawn by seed")
+    if args.text:
+        _simulator("text").write(args.text, stories)
     datasets = encode(stories)
     attributes = {
         "schema": "babi",
@@ -198,6 +225,13 @@ def _parse_folder(members: Mapping[str, bytes], folder: str) -> dict[tuple[int, 
     return parsed
 
 
+def _task_list(text: str) -> tuple[int, ...]:
+    numbers = text.split(",")
+    if not set(numbers) <= set(map(str, TASKS)):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected numbers from 1 to 20, like 1,3,19")
+    return tuple(sorted(set(map(int, numbers))))
+
+
 def _task_of(name: str) -> int:
     match = re.match(r"qa(\d+)_", name.split("/")[-1])
     if not match or int(match[1]) not in TASKS:
@@ -214,20 +248,25 @@ Supply = Callable[[int, str], tuple[str, list[Story]]]
 
 
 def _collect(
-    members: Mapping[str, bytes], source: str, folder: str, supply: Supply, allow_missing: bool
+    members: Mapping[str, bytes],
+    source: str,
+    folder: str,
+    supply: Supply,
+    allow_missing: bool,
+    tasks: Sequence[int] = TASKS,
 ) -> tuple[dict[str, list[Story]], list[str]]:
     """Returns the stories of each split in order of task, and notes on what was missing.
 
     Supplied stories that another split of the same task has too are dropped.
     """
     parsed = _parse_folder(members, folder)
-    if not parsed and source != "simulated":
+    if not parsed:
         raise DataError(
             f"{source}: no files like {folder}/qa1_train.txt in it; give the bAbI archive"
             " tasks_1-20_v1-2.tar.gz, or another --folder"
         )
     notes, missing = [], []
-    for task in TASKS:
+    for task in tasks:
         for split in FOLDERS[folder]:
             if (task, split) in parsed:
                 continue
@@ -252,7 +291,7 @@ def _collect(
             " archive's folder en), --supplement simulated, or --allow-missing (go on without)"
         )
     stories = {
-        split: [story for task in TASKS for story in parsed.get((task, split), [])]
+        split: [story for task in tasks for story in parsed.get((task, split), [])]
         for split in SPLITS
     }
     if not stories["train"]:
@@ -314,20 +353,46 @@ def _supplier(
     return from_file
 
 
-def _simulate(task: int, split: str, num_questions: int, seed: int) -> list[Story]:
-    """Returns simulated stories with about `num_questions` questions.
+def _simulate_all(
+    tasks: Sequence[int], folder: str, seed: int, num_stories: int | None
+) -> dict[str, list[Story]]:
+    """Returns simulated stories for the splits of `folder`, in order of task.
+
+    Where a task allows few different stories, one may occur in several splits, as in the archive.
+    """
+    if num_stories is not None and num_stories < 1:
+        raise DataError(f"--stories {num_stories}: at least 1 is needed")
+    stories: dict[str, list[Story]] = {split: [] for split in SPLITS}
+    for split, num_questions in FOLDERS[folder].items():
+        count = num_stories
+        if count is not None and split != "train":
+            count = max(1, count // 10)
+        for task in tasks:
+            stories[split] += _simulate(task, split, num_questions, seed, count)
+    return stories
+
+
+def _simulate(
+    task: int, split: str, num_questions: int, seed: int, num_stories: int | None = None
+) -> list[Story]:
+    """Returns simulated stories with about `num_questions` questions, or `num_stories` of them.
 
     They come from `data_prep.babi_simulator.simulate(task, num_questions, rng) -> list[Story]`.
     """
+    number = {} if num_stories is None else {"num_stories": num_stories}
+    rng = np.random.default_rng((seed, task, list(SPLITS).index(split)))
+    return _simulator().simulate(task, num_questions, rng, **number)
+
+
+def _simulator(part: str = "") -> ModuleType:
+    """Returns the simulator's package, or one of its modules; imported here, as it imports this."""
     try:
-        simulator = importlib.import_module("data_prep.babi_simulator")
+        return importlib.import_module(f"data_prep.babi_simulator{'.' + part if part else ''}")
     except ModuleNotFoundError as error:
         raise DataError(
             "simulated stories need the module data_prep.babi_simulator, which is not there;"
             " use an archive, and --supplement FILE or --supplement en for its missing files"
         ) from error
-    rng = np.random.default_rng((seed, task, list(SPLITS).index(split)))
-    return simulator.simulate(task, num_questions, rng)
 
 
 def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Story]]:

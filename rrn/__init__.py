@@ -1,8 +1,9 @@
 """Recurrent Relational Networks (Palm et al., NeurIPS 2018) for TensorFlow 2."""
 
 from rrn.graphs import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
-from rrn.layers import MLP, Embedding, Linear, LSTMCell, SentenceEncoder
+from rrn.layers import MLP, Embedding, Linear, LSTMCell
 from rrn.network import MessageFunction, RecurrentRelationalNetwork
+from rrn.sentences import SentenceEncoder, prefix_tree
 
 __all__ = [
     "MLP",
@@ -16,4 +17,5 @@ __all__ = [
     "RegularGraph",
     "SentenceEncoder",
     "SparseGraph",
+    "prefix_tree",
 ]

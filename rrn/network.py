@@ -37,45 +37,43 @@ class MessageFunction(tf.Module):
         input_size = 2 * node_size + edge_size + global_size
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
 
-    def project_edges(self, graph, edges=None, globals_=None):
-        """The parts of f's first layer that stay the same at every step: (edges, receivers).
+    def prepare(self, graph, edges=None, globals_=None, then=None):
+        """What stays the same at every step: kernels, and the first layer's products with edges and globals.
 
-        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs, global_size]` or None.
+        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs, global_size]` or None;
+        then: a kernel `[output_size, any]` by which the sums of messages are to be multiplied, or None.
         """
-        first = self.mlp.layers[0]
         if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (self.global_size == 0):
             raise ValueError(
                 f"MessageFunction was made for edge_size={self.edge_size} and "
                 f"global_size={self.global_size}, got edges={edges} and globals_={globals_}"
             )
-        row = 2 * self.node_size
+        first, last = self.mlp.layers[0], self.mlp.layers[-1]
+        sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
+        sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
         if edges is not None:
-            edges = tf.nest.map_structure(
-                lambda e: first.product(e, row, self.edge_size), edges
-            )
-        receivers = None
+            edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
+        constant = None
         if globals_ is not None:
-            projected = first.bias_add(first.product(globals_, row + self.edge_size, self.global_size))
-            receivers = graph.broadcast_globals_to_nodes(projected)
-        return edges, receivers
+            constant = first.add_bias(first.product(globals_, global_kernel))
+            constant = graph.broadcast_globals_to_nodes(constant)
+        dtype = last.compute_dtype
+        output = (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
+        return sender_kernel, receiver_kernel, edges, constant, output
 
-    def __call__(self, graph, nodes, projected_edges, edge_weights=None):
-        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`."""
+    def __call__(self, graph, nodes, prepared, edge_weights=None):
+        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`, times `then` if it was given.
+
+        prepared: what `prepare` returned.
+        """
         first, *middle, last = self.mlp.layers
-        edges, constant = projected_edges
-        senders = first.product(nodes, 0, self.node_size)
-        receivers = first.product(nodes, self.node_size, self.node_size)
-        receivers = first.bias_add(receivers) if constant is None else receivers + constant
-
-        def edge_fn(x):
-            x = tf.nn.relu(x)
-            for layer in middle:
-                x = tf.nn.relu(layer(x))
-            return x
-
-        sums = graph.message_sums(edge_fn, senders, receivers, edges, edge_weights)
-        degrees = graph.degrees(edge_weights)[:, None]
-        return last.product(sums) + tf.cast(degrees, last.compute_dtype) * read(last.b, last.compute_dtype)
+        sender_kernel, receiver_kernel, edges, constant, (output_kernel, output_bias) = prepared
+        senders = first.product(nodes, sender_kernel)
+        receivers = first.product(nodes, receiver_kernel)
+        receivers = first.add_bias(receivers) if constant is None else receivers + constant
+        sums = graph.message_sums(self.mlp.hidden_layers, senders, receivers, edges, edge_weights)
+        degrees = tf.cast(graph.degrees(edge_weights), last.compute_dtype)[:, None]
+        return last.product(sums, output_kernel) + degrees * output_bias
 
 
 class RecurrentRelationalNetwork(tf.Module):
@@ -120,17 +118,18 @@ class RecurrentRelationalNetwork(tf.Module):
     ):
         """The hidden states of every step: a list of `num_steps` tensors `[nodes, hidden_size]`.
 
-        features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.project_edges`.
+        features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.prepare`.
         With edge_keep_probability < 1, a message is dropped with the remaining probability and the kept
         ones are scaled up; `uniform(shape, step)` must then return draws in [0, 1).
         """
         x = self.input_fn(features)
-        projected_edges = self.message_fn.project_edges(graph, edges, globals_)
-        # What x contributes to node_fn's first layer is the same at every step.
-        first, size = self.node_fn.layers[0], self.lstm.hidden_size
-        constant = first.bias_add(first.product(x, size, size))
-        hidden, state = x, self.lstm.zero_state(tf.shape(x)[0])
-        states = []
+        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
+        # What x contributes to node_fn is the same at every step; and two linear layers in a row are one.
+        message_kernel, x_kernel = first.split_kernel([-1, x.shape[-1]])
+        constant = first.add_bias(first.product(x, x_kernel))
+        prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
+        gate_kernel, gate_bias = last.followed_by(self.lstm.split_kernel()[0])
+        hidden, state, states = x, None, []
         for step in range(num_steps):
             weights = None
             if edge_keep_probability < 1.0:
@@ -138,9 +137,10 @@ class RecurrentRelationalNetwork(tf.Module):
                 weights = tf.nest.map_structure(
                     lambda d: dropout_weights(d, edge_keep_probability), draws
                 )
-            messages = self.message_fn(graph, hidden, projected_edges, weights)
-            z = self.node_fn.after_first_layer(first.product(messages, 0, size) + constant)
-            state = self.lstm(z, state)
+            messages = self.message_fn(graph, hidden, prepared, weights)
+            z = self.node_fn.hidden_layers(messages + constant)
+            gates = self.lstm.linear.add_bias(last.product(z, gate_kernel) + gate_bias)
+            state = self.lstm.advance(gates, state)
             hidden = state[0]
             states.append(hidden)
         return states

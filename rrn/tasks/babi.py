@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.graphs import FullyConnectedGraph, GraphUnion
-from rrn.layers import MLP, Embedding, SentenceEncoder
+from rrn.layers import MLP, Embedding
 from rrn.network import RecurrentRelationalNetwork, dropout_weights
 from rrn.random import uniform
+from rrn.sentences import SentenceEncoder, prefix_tree
 
 NUM_TASKS = 20
 SCHEMA = "babi", 1  # the prepared file's name and version of schema
@@ -65,6 +66,12 @@ def part_boundaries(size_counts, num_parts, node_cost=7):
                     longer[end] = candidate, (*boundaries, end)
         best = longer
     return best[max_size][1]
+
+
+def _prefix_tree(arrays, sentences):
+    """The prefix tree of the sentences with the ids `sentences`."""
+    tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+    return prefix_tree(tf.gather(tokens, sentences), tf.gather(lengths, sentences))
 
 
 class BabiEncoder(tf.Module):
@@ -135,8 +142,7 @@ class Babi:
     def make_batch(self, arrays, examples, random):
         """Sentence ids of the last facts, in parts of questions with about as many facts.
 
-        "words", "lengths": the distinct facts' `[facts, length]`, `[facts]`; "question_words", "question_lengths": the
-        distinct questions' likewise; "fact_of_node", "position_of_node" `[nodes]`; "question" `[examples]`: row among the
+        "facts", "questions": the distinct sentences' prefix trees; "fact_of_node", "position_of_node" `[nodes]`; "question" `[examples]`: row among the
         distinct questions; "masks": one `[part, part's largest size]` for each part; "answer", "task".
         """
         sizes = self.sizes(arrays, examples)
@@ -159,10 +165,8 @@ class Babi:
         facts, fact_of_node = tf.unique(tf.concat(fact_ids, 0))
         questions, question = tf.unique(tf.gather(arrays["question"], examples))
         return {
-            "words": tf.gather(arrays["sentences/tokens"], facts),
-            "lengths": tf.gather(arrays["sentences/length"], facts),
-            "question_words": tf.gather(arrays["sentences/tokens"], questions),
-            "question_lengths": tf.gather(arrays["sentences/length"], questions),
+            "facts": _prefix_tree(arrays, facts),
+            "questions": _prefix_tree(arrays, questions),
             "fact_of_node": fact_of_node,
             "position_of_node": tf.concat(positions, 0),
             "question": question,
@@ -175,16 +179,14 @@ class Babi:
 
     def encode(self, batch):
         """Each distinct sentence once: "facts" and "questions", `[sentences, encoding_size]`."""
-        encoder = self.encoder
-        words = encoder.embedding(batch["words"])
-        question_words = encoder.embedding(batch["question_words"])
+        embedding = self.encoder.embedding
         return {
-            "facts": encoder.facts(words, batch["lengths"]),
-            "questions": encoder.questions(question_words, batch["question_lengths"]),
+            "facts": self.encoder.facts(embedding, batch["facts"]),
+            "questions": self.encoder.questions(embedding, batch["questions"]),
         }
 
     def logits(self, encodings, batch, random):
-        """The answer's logits `[examples, vocabulary]` at every step, a list."""
+        """The answer's logits at every step, `[examples, steps, vocabulary]`."""
         parts = [FullyConnectedGraph(mask) for mask in batch["masks"]]
         part_nodes = tf.stack([tf.size(mask) for mask in batch["masks"]])
         part_graphs = tf.stack([tf.shape(mask)[0] for mask in batch["masks"]])
@@ -199,19 +201,23 @@ class Babi:
             axis=-1,
         )
         hidden = self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
-        return [self._readout(graph, h, random, step) for step, h in enumerate(hidden)]
+        return self._readout(tf.stack([graph.sum_nodes(h) for h in hidden], axis=1), random)
 
-    def _readout(self, graph, hidden, random, step):
+    def _readout(self, sums, random):
+        """From the sums of nodes `[examples, steps, hidden]`, with dropout unless `random` is None."""
+        _, steps, size = sums.shape
+
         def dropout(x, layer):
-            draws = random.uniform([x.shape[-1]], step, layer)
+            draws = tf.reshape(random.uniform([steps, size], layer), [-1, size])
             return x * dropout_weights(draws, 1.0 - self.config.readout_dropout)
 
-        sums = graph.sum_nodes(hidden)
-        return self.network.readout(sums, after_relu=dropout if random else None)
+        rows = tf.reshape(sums, [-1, size])
+        logits = self.network.readout(rows, after_relu=dropout if random else None)
+        return tf.reshape(logits, [-1, steps, self.vocabulary_size])
 
     def loss(self, encodings, batch, random):
         """Cross-entropy, its mean over all steps; outputs: the answers' probabilities and losses by step."""
-        logits = tf.stack(self.logits(encodings, batch, random), axis=1)
+        logits = self.logits(encodings, batch, random)
         answers = tf.repeat(batch["answer"][:, None], logits.shape[1], axis=1)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         outputs = {"loss": losses, "probabilities": tf.nn.softmax(logits)}

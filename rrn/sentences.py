@@ -1,0 +1,56 @@
+"""Encoding sentences with an LSTM over their words, each distinct beginning of a sentence once."""
+
+import tensorflow as tf
+
+from rrn.layers import LSTMCell
+
+
+def prefix_tree(tokens, lengths):
+    """The distinct beginnings of some sentences, level by level: level t holds those of t + 1 words.
+
+    tokens: integers `[sentences, length]`; lengths: integers `[sentences]`, at least 1.
+
+    Returns a dict of
+      "words": for each level the last word of each of its beginnings, integers `[level's size]`;
+      "parents": for each level but the first the place in the level before of what comes before that word;
+      "ends": the sentences' places among the beginnings of all levels, one level after the other, `[sentences]`.
+    """
+    tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
+    num_words = tf.reduce_max(tokens) + 1
+    place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
+    words, parents = [], []
+    for t in range(tokens.shape[1]):
+        inside = tf.where(t < lengths)[:, 0]
+        keys = tf.gather(place, inside) * num_words + tf.gather(tokens[:, t], inside)
+        beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
+        place = tf.tensor_scatter_nd_update(place, inside[:, None], key_place)
+        ends = tf.where(t + 1 == lengths, first + place, ends)
+        first += tf.size(beginnings, tf.int64)
+        words.append(tf.cast(beginnings % num_words, tf.int32))
+        parents.append(tf.cast(beginnings // num_words, tf.int32))
+    return {"words": tuple(words), "parents": tuple(parents[1:]), "ends": tf.cast(ends, tf.int32)}
+
+
+class SentenceEncoder(tf.Module):
+    """The LSTM's hidden output after each sentence's last word.
+
+    An LSTM's state after some words depends on them alone, so sentences that begin alike share the
+    states of their beginnings. The result is that of the plain loop over every sentence.
+    """
+
+    def __init__(self, embedding_size, hidden_size, compute_dtype=tf.float32, name="sentence_encoder"):
+        super().__init__(name=name)
+        with self.name_scope:
+            self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
+
+    def __call__(self, embedding, tree):
+        """embedding: `rrn.Embedding`; tree: of `prefix_tree`; returns `[sentences, hidden_size]`."""
+        sizes = [tf.size(words) for words in tree["words"]]
+        vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
+        state, levels = None, []
+        for t, words in enumerate(vectors):
+            if t > 0:
+                state = [tf.gather(s, tree["parents"][t - 1]) for s in state]
+            state = self.lstm(words, state)
+            levels.append(state[0])
+        return tf.gather(tf.concat(levels, 0), tree["ends"])
