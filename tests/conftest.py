@@ -26,3 +26,34 @@ def babi_h5(babi_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     source = str(babi_archive)
     assert main(["babi", "--source", source, "--supplement", "en", "--out", str(path)]) == 0
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def four_logical_cpus():
+    """Four logical CPU devices for every test; must come before TensorFlow's first operation."""
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+    tf.config.experimental.enable_op_determinism()
+
+
+@pytest.fixture(autouse=True)
+def seed(four_logical_cpus):
+    """Initial values do not depend on the tests before; deterministic operations need a seed."""
+    import tensorflow as tf
+
+    tf.random.set_seed(0)
+
+
+@pytest.fixture(scope="session")
+def small_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -> Path:
+    """A small prepared bAbI file of three tasks with made-up stories of up to nine facts."""
+    from data_prep.__main__ import main
+    from tests.helpers import write_babi_texts
+
+    folder = tmp_path_factory.mktemp("small_babi")
+    write_babi_texts(folder)
+    path = folder / "babi.h5"
+    assert main(["babi", "--source", str(folder), "--tasks", "1,2,3", "--out", str(path)]) == 0
+    return path

@@ -16,7 +16,7 @@ from data_prep.babi_simulator.telling import Dice, Tale
 from data_prep.babi_simulator.world import World
 
 # Of three stories of each task. If it changes, so does everybody's simulated data.
-PINNED = "0b68e0f6aed39a71f42c593e28b52829532e3b754baceddff75f3abc2f5823cd"
+PINNED = "46a0bdf2c2b09a9f7246d5cc79ae7ff25b97f10a595f5f567381729257ac17ae"
 
 
 def digest(stories):
