@@ -8,14 +8,37 @@ import os
 import re
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import app, flags
+from absl import app, flags, logging
 from ml_collections import config_flags
 
-CONFIG = config_flags.DEFINE_config_file(
-    "config", "configs/babi.py", "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it."
-)
+
+def flag_error(error):
+    """Ends the program; the last line of a config file's error is what its `get_config` raised."""
+    what = str(error).strip().splitlines()[-1].strip().removeprefix("ValueError: ")
+    if isinstance(error, (AttributeError, KeyError)):
+        what = f"no such field in the config: {what}"
+    sys.exit(f"error: {what}")
+
+
+def parse_flags(argv):
+    try:
+        arguments = flags.FLAGS(argv)
+        _ = CONFIG.value  # fails here if there is no such file
+        return arguments
+    except (flags.Error, AttributeError, KeyError, OSError) as error:
+        flag_error(error)
+
+
+try:  # with fields of the default config on the command line, this reads them
+    CONFIG = config_flags.DEFINE_config_file(
+        "config",
+        "configs/babi.py",
+        "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
+    )
+except (AttributeError, KeyError) as error:
+    flag_error(error)
 DEVICES = flags.DEFINE_string(
     "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."
 )
@@ -35,9 +58,12 @@ def main(argv):
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
         return run(CONFIG.value, name, MODE.value, DEVICES.value, workdir, WEIGHTS.value)
-    except ValueError as error:
+    except (ValueError, FloatingPointError) as error:
+        if logging.level_debug():
+            raise
         sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":
-    app.run(main)
+    flags.FLAGS.set_default("verbosity", logging.WARNING)
+    app.run(main, flags_parser=parse_flags)

@@ -16,7 +16,7 @@ def _logical_cpus(count):
         tf.config.set_logical_device_configuration(cpu, configuration)
     except RuntimeError as error:
         if len(tf.config.list_logical_devices("CPU")) < count:
-            raise RuntimeError(
+            raise ValueError(
                 f"{count} logical CPU devices must be asked for before TensorFlow's first operation"
             ) from error
     return [f"/device:CPU:{i}" for i in range(count)]

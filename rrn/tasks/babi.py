@@ -68,12 +68,6 @@ def part_boundaries(size_counts, num_parts, node_cost=7):
     return best[max_size][1]
 
 
-def _prefix_tree(arrays, sentences):
-    """The prefix tree of the sentences with the ids `sentences`."""
-    tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-    return prefix_tree(tf.gather(tokens, sentences), tf.gather(lengths, sentences))
-
-
 class BabiEncoder(tf.Module):
     """One word embedding and two LSTMs, for facts and for questions."""
 
@@ -165,8 +159,8 @@ class Babi:
         facts, fact_of_node = tf.unique(tf.concat(fact_ids, 0))
         questions, question = tf.unique(tf.gather(arrays["question"], examples))
         return {
-            "facts": _prefix_tree(arrays, facts),
-            "questions": _prefix_tree(arrays, questions),
+            "facts": self.sentences(arrays, facts),
+            "questions": self.sentences(arrays, questions),
             "fact_of_node": fact_of_node,
             "position_of_node": tf.concat(positions, 0),
             "question": question,
@@ -174,6 +168,11 @@ class Babi:
             "answer": tf.gather(arrays["answer"], examples),
             "task": tf.gather(arrays["task"], examples),
         }
+
+    def sentences(self, arrays, sentences):
+        """The prefix tree of the sentences with the ids `sentences`."""
+        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+        return prefix_tree(tf.gather(tokens, sentences), tf.gather(lengths, sentences))
 
     # Model
 
@@ -185,12 +184,16 @@ class Babi:
             "questions": self.encoder.questions(embedding, batch["questions"]),
         }
 
-    def logits(self, encodings, batch, random):
-        """The answer's logits at every step, `[examples, steps, vocabulary]`."""
+    def graph(self, batch):
+        """The batch's graph: one part for each of "masks"."""
         parts = [FullyConnectedGraph(mask) for mask in batch["masks"]]
         part_nodes = tf.stack([tf.size(mask) for mask in batch["masks"]])
         part_graphs = tf.stack([tf.shape(mask)[0] for mask in batch["masks"]])
-        graph = GraphUnion(parts, part_nodes, part_graphs)
+        return GraphUnion(parts, part_nodes, part_graphs)
+
+    def logits(self, encodings, batch, random):
+        """The answer's logits at every step, `[examples, steps, vocabulary]`."""
+        graph = self.graph(batch)
         questions = tf.gather(encodings["questions"], batch["question"])
         features = tf.concat(
             [
@@ -200,8 +203,12 @@ class Babi:
             ],
             axis=-1,
         )
-        hidden = self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
+        hidden = self.hidden_states(graph, features, questions, batch)
         return self._readout(tf.stack([graph.sum_nodes(h) for h in hidden], axis=1), random)
+
+    def hidden_states(self, graph, features, questions, batch):
+        """The network's hidden states of every step, a list of `[nodes, hidden]`."""
+        return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
     def _readout(self, sums, random):
         """From the sums of nodes `[examples, steps, hidden]`, with dropout unless `random` is None."""

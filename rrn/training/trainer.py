@@ -32,7 +32,11 @@ class Trainer(tf.Module):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.tower_reads = {}
         self._one_update = tf.function(self._update, input_signature=[tuple(batch_specs)])
-        self.one_update = self._one_update.get_concrete_function()
+        self.one_update = self._one_update.get_concrete_function()  # traced now: all variables exist
+
+    def update_once(self, batches):
+        """One update on the devices' batches; returns ({name: (sum, count)}, whether all is finite)."""
+        return self._one_update(tuple(batches))
 
     def _tower(self, device, batch):
         random = ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
@@ -95,7 +99,7 @@ class Trainer(tf.Module):
             bad_update = tf.constant(-1, tf.int64)
             for _ in tf.range(num_updates):
                 update = self.update.read_value()
-                metrics, finite = self._one_update(tuple([next(i) for i in iterators]))
+                metrics, finite = self.update_once([next(i) for i in iterators])
                 totals = tf.nest.map_structure(tf.add, totals, metrics)
                 bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
             means = {name: tf.math.divide_no_nan(s, n) for name, (s, n) in totals.items()}
