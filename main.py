@@ -25,7 +25,7 @@ def flag_error(error):
 def parse_flags(argv):
     try:
         arguments = flags.FLAGS(argv)
-        _ = CONFIG.value  # fails here if there is no such file
+        _ = CONFIG.value.task  # fails here if there is no such file
         return arguments
     except (flags.Error, AttributeError, KeyError, OSError) as error:
         flag_error(error)
@@ -45,7 +45,10 @@ DEVICES = flags.DEFINE_string(
 WORKDIR = flags.DEFINE_string("workdir", None, "Where results go; runs/<config> if not given.")
 WEIGHTS = flags.DEFINE_string("weights", None, "Start from, or evaluate, this weights file.")
 MODE = flags.DEFINE_enum(
-    "mode", "train", ["train", "evaluate", "variables"], "Train and evaluate, evaluate, or list variables."
+    "mode",
+    "train",
+    ["train", "evaluate", "variables"],
+    "Train and evaluate, evaluate, or list variables.",
 )
 
 

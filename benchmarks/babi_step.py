@@ -1,10 +1,12 @@
-"""The bAbI training step against the plain formulation: same model, same batches, one run, interleaved.
+"""The bAbI training step against the plain formulation: same model, same batches, one run,
+interleaved.
 
     python -m benchmarks.babi_step [--batch_size 512] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`benchmarks.plain`), as a compiled TensorFlow function
-too. It is given what costs it nothing: each distinct sentence encoded once, and edge lists without
-padding. Counted are the floating-point operations of matrix products, forward and backward (twice forward).
+The plain formulation follows the paper's equations word for word (`benchmarks.plain`), as a
+compiled TensorFlow function too. It is given what costs it nothing: each distinct sentence encoded
+once, and edge lists without padding. Counted are the floating-point operations of matrix products,
+forward and backward (twice forward).
 """
 
 import argparse
@@ -17,6 +19,8 @@ from rrn.data import read_prepared, training_inputs
 from rrn.distribute.devices import parse_devices
 from rrn.tasks.babi import Babi
 from rrn.training.trainer import Trainer
+
+DTYPES = "float32", "bfloat16"
 
 
 class PlainBabi(Babi):
@@ -59,12 +63,15 @@ def trainer(task_class, data, batch_size, dtype, num_steps):
 
 
 def product_operations(formulation, edges, nodes, questions, num_steps, h=128, e=32, v=177):
-    """Multiplications and additions of one training step's products in the network, forward and backward."""
+    """Multiplications and additions of the network's products in one training step.
+
+    Forward and backward; the backward pass has two products for each one forward.
+    """
     middle, square = 2 * h * h, h * h
     if formulation == "plain":
         on_edges = (2 * h + e) * h + 3 * square
         on_nodes = 2 * h * h + 3 * square + 2 * h * 4 * h
-    else:  # the sum's last layer and node_fn's first are folded, node_fn's last and the LSTM's kernel too
+    else:  # linear layers in a row are one, and the first step's LSTM state is zero
         on_edges = middle
         on_nodes = 2 * square + square + 2 * square + h * 4 * h + h * 4 * h * (1 - 1 / num_steps)
     steps = num_steps * (edges * on_edges + nodes * on_nodes)
@@ -87,12 +94,11 @@ def run(data, batch_size, repeats, json_path=None):
     formulations = {"plain": PlainBabi, "rrn": Babi}
     steps, batches = {}, {}
     for name, task_class in formulations.items():
-        for dtype in ("float32", "bfloat16"):
+        for dtype in DTYPES:
             steps[f"{name} {dtype}"], inputs = trainer(task_class, data, batch_size, dtype, 3)
         batches[name] = list(inputs.take(repeats))
     one_step = {
-        f"rrn {dtype}, 1 step": trainer(Babi, data, batch_size, dtype, 1)[0]
-        for dtype in ("float32", "bfloat16")
+        f"rrn {dtype}, 1 step": trainer(Babi, data, batch_size, dtype, 1)[0] for dtype in DTYPES
     }
 
     def on_own_batch(name, step):
@@ -100,8 +106,10 @@ def run(data, batch_size, repeats, json_path=None):
         return lambda i: step(own[i])
 
     functions = {name: on_own_batch(name, step) for name, step in {**steps, **one_step}.items()}
-    medians = harness.interleaved_medians(functions, list(range(repeats)))
-    peaks = {dtype: harness.product_rate(dtype) for dtype in ("float32", "bfloat16")}
+    products = {f"{dtype} product": harness.product(dtype) for dtype in DTYPES}
+    medians = harness.interleaved_medians({**functions, **products}, list(range(repeats)))
+    operations = 2 * harness.PRODUCT_SIZE**3
+    peaks = {dtype: operations / medians[f"{dtype} product"] for dtype in DTYPES}
     batch = batches["plain"][0]
     edges, nodes = len(batch["senders"]), len(batch["fact_of_node"])
     rows = []
@@ -143,8 +151,9 @@ def report(rows, medians, peaks, functions, batch_size, json_path):
         whole, one = medians[f"rrn {dtype}"], medians[f"rrn {dtype}, 1 step"]
         per_step = (whole - one) / 2
         print(
-            f"{dtype}: a 4096 x 4096 product runs at {peak / 1e9:.0f} GFLOP/s; rrn takes "
-            f"{1e3 * per_step:.0f} ms a step and {1e3 * (whole - 3 * per_step):.0f} ms besides"
+            f"{dtype}: a large product ({harness.PRODUCT_SIZE}²) runs at {peak / 1e9:.0f} GFLOP/s; "
+            f"rrn takes {1e3 * per_step:.0f} ms a step and "
+            f"{1e3 * (whole - 3 * per_step):.0f} ms besides"
         )
     operations = {}
     for name in ("rrn float32", "rrn bfloat16"):

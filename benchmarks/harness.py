@@ -12,7 +12,8 @@ import tensorflow as tf
 def interleaved_medians(functions, inputs):
     """Median seconds of each function over `inputs`, all functions in turn on each input.
 
-    functions: name -> function of one input that returns tensors. Each is called twice on the first input, uncounted.
+    functions: name -> function of one input that returns tensors. Each is called twice on the first
+    input, uncounted.
     """
     for function in functions.values():
         for _ in range(2):
@@ -30,15 +31,24 @@ def _wait(result):
     tf.nest.flatten(result)[0].numpy()
 
 
-def product_rate(dtype, size=4096, repeats=5):
-    """Floating-point operations a second of one large matrix product: the machine's measured peak."""
-    x = tf.cast(tf.random.normal([size, size]), dtype)
-    product = tf.function(lambda x: tf.matmul(x, x)[:1, :1])
-    return 2 * size**3 / interleaved_medians({"product": product}, [x] * repeats)["product"]
+PRODUCT_SIZE = 2048
+
+
+def product(dtype):
+    """A function of anything that multiplies two large square matrices: the machine's measured
+    peak.
+
+    It does 2 * PRODUCT_SIZE³ floating-point operations. Time it among the others: a shared
+    machine's speed drifts.
+    """
+    x = tf.cast(tf.random.normal([PRODUCT_SIZE, PRODUCT_SIZE]), dtype)
+    multiply = tf.function(lambda: tf.matmul(x, x)[:1, :1])
+    return lambda _: multiply()
 
 
 def time_by_operation(function, inputs):
-    """Milliseconds by kind of operation of one call on average, from TensorFlow's profiler, largest first.
+    """Milliseconds by kind of operation of one call on average, from TensorFlow's profiler, largest
+    first.
 
     Operations overlap, so that the sum is more than the wall time.
     """
@@ -62,7 +72,7 @@ def time_by_operation(function, inputs):
         for line in plane.lines:
             for event in line.events:
                 node, colon, operation = names[event.metadata_id].rpartition(":")
-                if colon and node and "#" not in operation:
+                if colon and node.strip() and operation.strip("_")[:1].isupper():
                     total[operation] += event.duration_ps / 1e9 / len(inputs)
     return dict(total.most_common())
 
@@ -80,8 +90,12 @@ def print_table(columns, rows):
     cells = [columns, *[[str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     for row in cells:
-        print("  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in
-                        enumerate(zip(row, widths, strict=True))))
+        print(
+            "  ".join(
+                cell.rjust(w) if i else cell.ljust(w)
+                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+        )
 
 
 def write_json(path, result):

@@ -9,7 +9,9 @@ from rrn.graphs import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGrap
 
 
 def edge_list(graph):
-    """(senders, receivers), integers `[edges]`: the edges of any graph of `rrn.graphs`, one by one."""
+    """(senders, receivers), integers `[edges]`: the edges of any graph of `rrn.graphs`, one by
+    one.
+    """
     if isinstance(graph, SparseGraph):
         return graph.senders, graph.receivers
     if isinstance(graph, RegularGraph):
@@ -18,7 +20,7 @@ def edge_list(graph):
         receivers = tf.broadcast_to(tf.range(nodes)[:, None], [nodes, k])
         return tf.reshape(first + graph.neighbours, [-1]), tf.reshape(first + receivers, [-1])
     if isinstance(graph, FullyConnectedGraph):
-        batch, nodes = tf.unstack(tf.shape(graph.mask))
+        nodes = tf.shape(graph.mask)[1]
         real = graph.mask > 0
         pairs = tf.where(real[:, :, None] & real[:, None, :])
         place, sender, receiver = tf.unstack(tf.cast(pairs, tf.int32), axis=1)
@@ -32,7 +34,9 @@ def edge_list(graph):
 
 
 def plain_messages(mlp, senders, receivers, nodes, edges=None, edge_weights=None):
-    """m_j = Σ_i f([h_i, h_j, e_ij]) for nodes `[nodes, size]`, edges `[edges, edge_size]`, weights `[edges]`."""
+    """m_j = Σ_i f([h_i, h_j, e_ij]) for nodes `[nodes, size]`, edges `[edges, edge_size]`,
+    weights `[edges]`.
+    """
     inputs = [tf.gather(nodes, senders), tf.gather(nodes, receivers)]
     messages = mlp(tf.concat(inputs if edges is None else [*inputs, edges], axis=-1))
     if edge_weights is not None:

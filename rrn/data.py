@@ -1,8 +1,8 @@
 """From a prepared HDF5 file to one input pipeline per device.
 
 A training batch is a function of (seed, update) alone: the examples of update u are drawn for the
-whole global batch, and each device takes its part. So no two devices get the same places of the batch, the
-global batch does not depend on their number, and a run resumes at any update.
+whole global batch, and each device takes its part. So no two devices get the same places of the
+batch, the global batch does not depend on their number, and a run resumes at any update.
 """
 
 import dataclasses
@@ -18,7 +18,8 @@ from rrn.random import ExampleRandom, fold_in
 class PreparedData:
     """A file of `data_prep`, read into memory.
 
-    attributes: the file's; shared: name -> array of what all splits use; splits: split -> name -> array.
+    attributes: the file's; shared: name -> array of what all splits use; splits: split -> name ->
+    array.
     """
 
     path: str
@@ -82,11 +83,13 @@ def _make_batch(task, arrays, examples, rows, random, batch_size):
 def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
     """One endless `tf.data.Dataset` for each device; its u-th batch is of update first_update + u.
 
-    Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split; places in
-    the global batch) and "seed" `[2]` (the update's).
+    Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split;
+    places in the global batch) and "seed" `[2]` (the update's).
     """
     if not 0 < num_devices <= batch_size:
-        raise ValueError(f"{num_devices} devices need a batch_size of at least as many, got {batch_size}")
+        raise ValueError(
+            f"{num_devices} devices need a batch_size of at least as many, got {batch_size}"
+        )
 
     def batch_of(update, first, last):
         update_seed = fold_in([seed, 0], update)
@@ -103,7 +106,8 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
 
 
 def evaluation_inputs(task, arrays, num_examples, batch_size, num_devices, seed):
-    """One `tf.data.Dataset` for each device, all of the same length, that go once over the whole split.
+    """One `tf.data.Dataset` for each device, all of the same length, that go once over the whole
+    split.
 
     Draws are keyed by example, so that results do not depend on `batch_size` or devices. The
     last batches are filled up with the split's first example.

@@ -1,11 +1,14 @@
 """Graphs in three forms, and several side by side, behind one set of calls.
 
-Nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph. A graph knows who sends to whom:
+Nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph. A graph knows
+who sends to whom:
 
-    message_sums(edge_fn, senders, receivers)   the j-th element is Σ_i edge_fn(senders_i + receivers_j)
-    degrees()                                   the j-th element is the number of i in that sum
-    sum_nodes(nodes)                            the g-th element is the sum over graph g's nodes
-    broadcast_globals_to_nodes(globals)         the j-th element is globals[the graph of node j]
+    message_sums(edge_fn, senders, receivers)
+                           the j-th element is Σ_i edge_fn(senders_i + receivers_j)
+    degrees()              the j-th element is the number of i in that sum
+    sum_nodes(nodes)       the g-th element is the sum over graph g's nodes
+    broadcast_globals_to_nodes(globals)
+                           the j-th element is globals[the graph of node j]
 
 `edges` (in `message_sums`) is added to senders + receivers. `edge_weights` multiply every message
 before the sum (and count in `degrees`); `edge_shape()` is the shape of such weights, of `edges`
@@ -23,7 +26,7 @@ def _check_rank(name, tensor, rank):
 
 
 def _weighted_sum(values, weights):
-    """Σ over axis 1 of values `[a, b, c, size]` times weights `[a, b, c]` or `[a, b, 1]`, in values' type.
+    """Σ_b values `[a, b, c, size]` times weights `[a, b, c]` or `[a, b, 1]`, in values' type.
 
     A matrix product, because it reads `values` once and accumulates in float32 whatever their type.
     """
@@ -38,10 +41,10 @@ def _weighted_sum(values, weights):
 
 @dataclasses.dataclass
 class SparseGraph:
-    """Any graph or batch of graphs: the k-th edge runs from node `senders[k]` to node `receivers[k]`.
+    """Any graph or graphs: the k-th edge runs from node `senders[k]` to node `receivers[k]`.
 
-    senders, receivers: integers `[edges]`; num_nodes: their upper bound; node_graph: integers `[nodes]`, the graph
-    of every node (one graph if not given); num_graphs: the number of graphs.
+    senders, receivers: integers `[edges]`; num_nodes: their upper bound; node_graph: integers
+    `[nodes]`, the graph of every node (one graph if not given); num_graphs: the number of graphs.
     """
 
     senders: tf.Tensor
@@ -130,8 +133,8 @@ class RegularGraph:
 class FullyConnectedGraph:
     """Every node sends to every node of its graph, itself included; padding nodes send nothing.
 
-    mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding. Padding nodes receive messages, and
-    what they hold means nothing. Edge shape: `[batch, senders, receivers]`.
+    mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding. Padding nodes receive messages,
+    and what they hold means nothing. Edge shape: `[batch, senders, receivers]`.
     """
 
     mask: tf.Tensor
@@ -181,8 +184,8 @@ class GraphUnion:
     `edges` and `edge_weights` are lists with one entry for each part. Questions with about the
     same number of facts share a part, so that little of it is padding.
 
-    parts: the graphs; part_nodes: integers `[parts]`, each part's number of rows; part_graphs: integers `[parts]`,
-    each part's number of graphs.
+    parts: the graphs; part_nodes: integers `[parts]`, each part's number of rows; part_graphs:
+    integers `[parts]`, each part's number of graphs.
     """
 
     parts: list

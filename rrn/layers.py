@@ -4,6 +4,8 @@ Initial values are the ones behind the paper's results: Glorot-uniform kernels a
 biases. `compute_dtype` is the type of the matrix products; variables are always float32.
 """
 
+import itertools
+
 import tensorflow as tf
 
 from rrn.reading import read
@@ -17,10 +19,11 @@ def glorot_uniform(shape):
 
 @tf.custom_gradient
 def bias_add(x, b):
-    """x + b for x `[rows, size]`, b `[size]`; TensorFlow fuses it with the product before and the ReLU after.
+    """x + b for x `[rows, size]`, b `[size]`; TensorFlow fuses it with the product before and the
+    ReLU after.
 
-    The gradient is `tf.reduce_sum`: TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its input is bfloat16 (4,096
-    ones give 256), and is half as fast there.
+    The gradient is `tf.reduce_sum`: TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
+    input is bfloat16 (4,096 ones give 256), and is half as fast there.
     """
 
     def gradient(dy):
@@ -54,8 +57,8 @@ class Linear(tf.Module):
     def split_kernel(self, sizes):
         """The kernel's rows in parts of `sizes`.
 
-        A layer over a concatenation is the sum of the products with such parts, so that each input may be multiplied
-        where it has the fewest rows.
+        A layer over a concatenation is the sum of the products with such parts, so that each input
+        may be multiplied where it has the fewest rows.
         """
         return tf.split(read(self.w, self.compute_dtype), sizes)
 
@@ -73,14 +76,14 @@ class Linear(tf.Module):
 
 
 class MLP(tf.Module):
-    """ReLU layers of the given sizes, then one linear layer: sizes = [input, hidden ..., output]."""
+    """ReLU layers of the given sizes, then a linear one: sizes = [input, hidden ..., output]."""
 
     def __init__(self, sizes, compute_dtype=tf.float32, name="mlp"):
         super().__init__(name=name)
         with self.name_scope:
             self.layers = [
                 Linear(size, next_size, compute_dtype, name=f"linear_{i}")
-                for i, (size, next_size) in enumerate(zip(sizes[:-1], sizes[1:], strict=True))
+                for i, (size, next_size) in enumerate(itertools.pairwise(sizes))
             ]
 
     def __call__(self, x, after_relu=None):
@@ -88,8 +91,9 @@ class MLP(tf.Module):
 
         `after_relu(x, i)`, if given, is applied to the i-th hidden layer's output (dropout).
         """
-        first, *_, last = self.layers
-        return last(self.hidden_layers(first(x), after_relu))
+        first, *rest = self.layers
+        x = first(x)
+        return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
 
     def hidden_layers(self, x, after_relu=None):
         """From what the first layer gives, before its ReLU, to the last layer's input."""
@@ -113,7 +117,8 @@ class Embedding(tf.Module):
 
 
 class LSTMCell(tf.Module):
-    """LSTM with one fused kernel w `[input_size + hidden_size, 4 * hidden_size]`, bias b `[4 * hidden_size]`.
+    """LSTM with one fused kernel w `[input_size + hidden_size, 4 * hidden_size]`, bias b `[4 *
+    hidden_size]`.
 
     i, j, f, o = split([x, h] w + b)        (in this order)
     c' = σ(f + 1) c + σ(i) tanh(j)          (forget bias 1, added in the forward pass)
@@ -129,7 +134,9 @@ class LSTMCell(tf.Module):
             self.linear = Linear(input_size + hidden_size, 4 * hidden_size, compute_dtype)
 
     def __call__(self, x, state=None):
-        """x `[rows, input_size]`, state (h, c) each `[rows, hidden_size]`, None for zeros; returns the new (h, c)."""
+        """x `[rows, input_size]`, state (h, c) each `[rows, hidden_size]`, None for zeros;
+        returns the new (h, c).
+        """
         w_x, _ = self.split_kernel()
         return self.advance(self.linear.add_bias(self.linear.product(x, w_x)), state)
 

@@ -11,13 +11,20 @@ def dropout_weights(draws, keep_probability):
     return tf.cast(draws < keep_probability, tf.float32) / keep_probability
 
 
+def edge_dropout(graph, keep_probability, uniform, step):
+    """Weights of the graph's edges; `uniform(shape, step)` returns draws in [0, 1)."""
+    return tf.nest.map_structure(
+        lambda shape: dropout_weights(uniform(shape, step), keep_probability), graph.edge_shape()
+    )
+
+
 class MessageFunction(tf.Module):
     """m_j = Σ_i f([h_i, h_j, e_ij, g]) with f an MLP; exactly, on as few rows as can be.
 
-    f's first layer is linear in its concatenated input, in the order senders, receivers, edges, globals: each
-    part is multiplied where it has the fewest rows (nodes, graphs) and the parts are added along the
-    edges. f's last layer is linear: Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b, so the sum
-    comes first. Only the layers between run on edges.
+    f's first layer is linear in its concatenated input, in the order senders, receivers, edges,
+    globals: each part is multiplied where it has the fewest rows (nodes, graphs) and the parts are
+    added along the edges. f's last layer is linear: Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b, so
+    the sum comes first. Only the layers between run on edges.
     """
 
     def __init__(
@@ -38,12 +45,16 @@ class MessageFunction(tf.Module):
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
 
     def prepare(self, graph, edges=None, globals_=None, then=None):
-        """What stays the same at every step: kernels, and the first layer's products with edges and globals.
+        """What stays the same at every step: kernels, and the first layer's products with edges and
+        globals.
 
-        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs, global_size]` or None;
-        then: a kernel `[output_size, any]` by which the sums of messages are to be multiplied, or None.
+        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs,
+        global_size]` or None; then: a kernel `[output_size, any]` by which the sums of messages are
+        to be multiplied, or None.
         """
-        if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (self.global_size == 0):
+        if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (
+            self.global_size == 0
+        ):
             raise ValueError(
                 f"MessageFunction was made for edge_size={self.edge_size} and "
                 f"global_size={self.global_size}, got edges={edges} and globals_={globals_}"
@@ -58,15 +69,18 @@ class MessageFunction(tf.Module):
             constant = first.add_bias(first.product(globals_, global_kernel))
             constant = graph.broadcast_globals_to_nodes(constant)
         dtype = last.compute_dtype
-        output = (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
+        output = (
+            (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
+        )
         return sender_kernel, receiver_kernel, edges, constant, output
 
     def __call__(self, graph, nodes, prepared, edge_weights=None):
-        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`, times `then` if it was given.
+        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`, times `then`
+        if it was given.
 
         prepared: what `prepare` returned.
         """
-        first, *middle, last = self.mlp.layers
+        first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sender_kernel, receiver_kernel, edges, constant, (output_kernel, output_bias) = prepared
         senders = first.product(nodes, sender_kernel)
         receivers = first.product(nodes, receiver_kernel)
@@ -83,8 +97,8 @@ class RecurrentRelationalNetwork(tf.Module):
     m(t) = message_fn(h(t-1));  z(t) = node_fn([m(t), x]);  h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
 
     The same variables serve every step. The LSTM's h starts at zero while the first messages are
-    those of x, as in the paper. Variables are named by their place, `message_fn/linear_0/w`; make two
-    networks within two `tf.name_scope`s.
+    those of x, as in the paper. Variables are named by their place, `message_fn/linear_0/w`; make
+    two networks within two `tf.name_scope`s.
     """
 
     def __init__(
@@ -119,12 +133,13 @@ class RecurrentRelationalNetwork(tf.Module):
         """The hidden states of every step: a list of `num_steps` tensors `[nodes, hidden_size]`.
 
         features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.prepare`.
-        With edge_keep_probability < 1, a message is dropped with the remaining probability and the kept
-        ones are scaled up; `uniform(shape, step)` must then return draws in [0, 1).
+        With edge_keep_probability < 1, a message is dropped with the remaining probability and the
+        kept ones are scaled up; `uniform(shape, step)` must then return draws in [0, 1).
         """
         x = self.input_fn(features)
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
-        # What x contributes to node_fn is the same at every step; and two linear layers in a row are one.
+        # What x contributes to node_fn is the same at every step; and two linear layers in a row
+        # are one.
         message_kernel, x_kernel = first.split_kernel([-1, x.shape[-1]])
         constant = first.add_bias(first.product(x, x_kernel))
         prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
@@ -133,12 +148,9 @@ class RecurrentRelationalNetwork(tf.Module):
         for step in range(num_steps):
             weights = None
             if edge_keep_probability < 1.0:
-                draws = tf.nest.map_structure(lambda s: uniform(s, step), graph.edge_shape())
-                weights = tf.nest.map_structure(
-                    lambda d: dropout_weights(d, edge_keep_probability), draws
-                )
-            messages = self.message_fn(graph, hidden, prepared, weights)
-            z = self.node_fn.hidden_layers(messages + constant)
+                weights = edge_dropout(graph, edge_keep_probability, uniform, step)
+            from_messages = self.message_fn(graph, hidden, prepared, weights)
+            z = self.node_fn.hidden_layers(from_messages + constant)
             gates = self.lstm.linear.add_bias(last.product(z, gate_kernel) + gate_bias)
             state = self.lstm.advance(gates, state)
             hidden = state[0]

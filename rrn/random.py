@@ -1,4 +1,6 @@
-"""Random draws keyed by seed, update and example: the same whatever the number of devices or restarts."""
+"""Random draws keyed by seed, update and example: the same whatever the number of devices or
+restarts.
+"""
 
 import tensorflow as tf
 
@@ -11,7 +13,9 @@ def fold_in(seed, *data):
 
 
 def uniform(seed, shape, minval=0, maxval=None, dtype=tf.float32):
-    """Uniform draws that depend on `seed` `[2]` and `shape` alone, the same on every kind of device."""
+    """Uniform draws that depend on `seed` `[2]` and `shape` alone, the same on every kind of
+    device.
+    """
     return tf.random.stateless_uniform(
         shape, seed, minval, maxval, dtype, alg=tf.random.Algorithm.PHILOX
     )
@@ -20,8 +24,8 @@ def uniform(seed, shape, minval=0, maxval=None, dtype=tf.float32):
 class ExampleRandom:
     """Draws for some examples of a global batch.
 
-    Every device draws for the whole batch and takes the rows of its own examples, so that an example's draws do not depend
-    on the device it is on.
+    Every device draws for the whole batch and takes the rows of its own examples, so that an
+    example's draws do not depend on the device it is on.
 
     seed: integers `[2]`, already folded with the update; rows: integers `[examples]`, the examples'
     places in the global batch; batch_size: examples in the global batch.

@@ -1,8 +1,8 @@
 """Reading variables: once per scope, however many steps of a network ask for them.
 
-A recurrent relational network uses the same variables at every step. Where they live on another device or
-another machine, each read is a copy; within `reading_scope` a variable is read (and cast) once, and
-every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
+A recurrent relational network uses the same variables at every step. Where they live on another
+device or another machine, each read is a copy; within `reading_scope` a variable is read (and cast)
+once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 """
 
 import contextlib
@@ -43,7 +43,9 @@ def reading_scope():
 
 
 def read(variable, dtype=None):
-    """The variable's value as a tensor, cast to `dtype` if given; from the current scope if there is one."""
+    """The variable's value as a tensor, cast to `dtype` if given; from the current scope if there
+    is one.
+    """
     dtype = tf.as_dtype(dtype or variable.dtype)
     scope = getattr(_local, "scope", None) or ReadingScope()
     return scope.read(variable, dtype)

@@ -6,14 +6,16 @@ from rrn.layers import LSTMCell
 
 
 def prefix_tree(tokens, lengths):
-    """The distinct beginnings of some sentences, level by level: level t holds those of t + 1 words.
+    """The distinct beginnings of some sentences, level by level: level t holds those of t + 1
+    words.
 
     tokens: integers `[sentences, length]`; lengths: integers `[sentences]`, at least 1.
 
     Returns a dict of
       "words": for each level the last word of each of its beginnings, integers `[level's size]`;
-      "parents": for each level but the first the place in the level before of what comes before that word;
-      "ends": the sentences' places among the beginnings of all levels, one level after the other, `[sentences]`.
+      "parents": for each level but the first the place in the level before of what comes before
+      that word; "ends": the sentences' places among the beginnings of all levels, one level after
+      the other, `[sentences]`.
     """
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
     num_words = tf.reduce_max(tokens) + 1
@@ -38,13 +40,15 @@ class SentenceEncoder(tf.Module):
     states of their beginnings. The result is that of the plain loop over every sentence.
     """
 
-    def __init__(self, embedding_size, hidden_size, compute_dtype=tf.float32, name="sentence_encoder"):
+    def __init__(
+        self, embedding_size, hidden_size, compute_dtype=tf.float32, name="sentence_encoder"
+    ):
         super().__init__(name=name)
         with self.name_scope:
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 
     def __call__(self, embedding, tree):
-        """embedding: `rrn.Embedding`; tree: of `prefix_tree`; returns `[sentences, hidden_size]`."""
+        """embedding: `rrn.Embedding`; tree: `prefix_tree`; returns `[sentences, hidden_size]`."""
         sizes = [tf.size(words) for words in tree["words"]]
         vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
         state, levels = None, []

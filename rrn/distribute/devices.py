@@ -9,7 +9,9 @@ CPU = "/device:CPU:0"
 
 
 def _logical_cpus(count):
-    """`count` logical devices on the one physical CPU; must come before TensorFlow's first operation."""
+    """`count` logical devices on the one physical CPU; must come before TensorFlow's first
+    operation.
+    """
     cpu = tf.config.list_physical_devices("CPU")[0]
     configuration = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
     try:
@@ -25,14 +27,19 @@ def _logical_cpus(count):
 def parse_devices(flag):
     """One device name for each tower.
 
-    flag: "auto" (all GPUs, or one CPU tower), "cpu", "cpu:N" (N logical CPU devices), or GPU numbers
-    "0,1,2,3"; without any GPU the latter means as many logical CPU devices.
+    flag: "auto" (all GPUs, or one CPU tower), "cpu", "cpu:N" (N logical CPU devices), or GPU
+    numbers "0,1,2,3"; without any GPU the latter means as many logical CPU devices.
 
     Raises:
-      ValueError: nonsense, a duplicate, or a GPU that is not there; the message lists what is there.
+      ValueError: nonsense, a duplicate, or a GPU that is not there; the message lists what is
+      there.
     """
-    gpus = [device.name.replace("physical_device:", "device:") for device in
-            tf.config.list_physical_devices("GPU")]
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    gpus = [
+        device.name.replace("physical_device:", "device:")
+        for device in tf.config.list_physical_devices("GPU")
+    ]
     there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
     if flag == "auto":
         return gpus or _logical_cpus(1)
@@ -46,11 +53,10 @@ def parse_devices(flag):
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"--devices={flag}: a device is named twice ({there})")
     if not gpus:
-        logging.warning("No GPU is visible: --devices=%s means %d logical CPU devices.",
-                        flag, len(numbers))
+        logging.warning(
+            "No GPU is visible: --devices=%s means %d logical CPU devices.", flag, len(numbers)
+        )
         return _logical_cpus(len(numbers))
     if missing := [number for number in numbers if number >= len(gpus)]:
         raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
-    for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)
     return [f"/device:GPU:{number}" for number in numbers]

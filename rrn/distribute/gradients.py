@@ -4,13 +4,14 @@ import tensorflow as tf
 
 
 def average_gradients(tower_gradients, weights):
-    """The mean over towers of each variable's gradient, weighted by the towers' numbers of examples.
+    """The mean over towers of each variable's gradient, weighted by the towers' numbers of
+    examples.
 
-    tower_gradients: for each tower a list with one gradient per variable: a tensor, a `tf.IndexedSlices`, or None.
-    weights: for each tower its number of examples.
+    tower_gradients: for each tower a list with one gradient per variable: a tensor, a
+    `tf.IndexedSlices`, or None. weights: for each tower its number of examples.
 
-    Returns one gradient per variable. None where no tower touches the variable: it keeps no update. A
-    None beside other towers' gradients counts as zero. `tf.IndexedSlices` only stay sparse.
+    Returns one gradient per variable. None where no tower touches the variable: it keeps no update.
+    A None beside other towers' gradients counts as zero. `tf.IndexedSlices` only stay sparse.
 
     Raises:
       ValueError: towers differ in their number of gradients or in that of weights.
@@ -18,14 +19,16 @@ def average_gradients(tower_gradients, weights):
     lengths = {len(gradients) for gradients in tower_gradients}
     if len(lengths) != 1 or len(weights) != len(tower_gradients):
         raise ValueError(
-            f"average_gradients: {len(tower_gradients)} towers with {sorted(lengths)} gradients each "
-            f"and {len(weights)} weights; every tower needs one gradient per variable and one weight"
+            "average_gradients: every tower needs one gradient per variable and one weight, got "
+            f"{len(tower_gradients)} towers, {sorted(lengths)} gradients, {len(weights)} weights"
         )
     weights = [tf.cast(weight, tf.float32) for weight in weights]
     total = tf.add_n(weights)
     shares = [weight / total for weight in weights]
     return [
-        _weighted_sum([(g, share) for g, share in zip(gradients, shares, strict=True) if g is not None])
+        _weighted_sum(
+            [(g, share) for g, share in zip(gradients, shares, strict=True) if g is not None]
+        )
         for gradients in zip(*tower_gradients, strict=True)
     ]
 

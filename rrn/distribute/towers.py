@@ -1,8 +1,9 @@
 """Towers: the same variables on several devices, each with its own inputs.
 
 In TensorFlow 2 a gradient operation does not follow its forward operation; it runs where
-`tape.gradient` is called. The tape is therefore split: each tower's tape is differentiated on the tower's
-device down to the encodings, and their gradients feed the encoder's tape on the encoder's device.
+`tape.gradient` is called. The tape is therefore split: each tower's tape is differentiated on the
+tower's device down to the encodings, and their gradients feed the encoder's tape on the encoder's
+device.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ from rrn.reading import reading_scope
 
 @dataclasses.dataclass
 class TowerResult:
-    """One tower's mean loss, its gradients (one per variable, possibly None), and what else it gave.
+    """One tower's loss, its gradients (one per variable, possibly None), and what else it gave.
 
     reads: variable reference -> how many times the tower (its encoder included) reads the variable.
     """
@@ -32,11 +33,15 @@ def tower_gradients(device, encode, loss_fn, batch, variables, encoder_device=CP
 
     encode: batch -> nest of float tensors, on `encoder_device`.
     loss_fn: (encodings, batch) -> (scalar loss, aux), on `device`.
-    variables: what the gradients are taken of; those that only `encode` or only `loss_fn` reads are both fine.
+    variables: what the gradients are taken of; those that only `encode` or only `loss_fn` reads are
+    both fine.
     """
-    with tf.device(encoder_device), reading_scope() as encoder_reads:
-        with tf.GradientTape(persistent=True) as encoder_tape:
-            encodings = encode(batch)
+    with (
+        tf.device(encoder_device),
+        reading_scope() as encoder_reads,
+        tf.GradientTape() as encoder_tape,
+    ):
+        encodings = encode(batch)
     flat = tf.nest.flatten(encodings)
     with tf.device(device), reading_scope() as reads:
         # The encodings of this tape are its own leaves, so that it ends at them.

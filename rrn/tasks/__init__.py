@@ -14,5 +14,7 @@ def create_task(config, data):
     module = importlib.import_module(f"rrn.tasks.{config.task}")
     found = data.attributes.get("schema"), data.attributes.get("version")
     if found != module.SCHEMA:
-        raise ValueError(f"{data.path}: schema and version are {found}, task {config.task} needs {module.SCHEMA}")
+        raise ValueError(
+            f"{data.path}: schema and version are {found}, task {config.task} needs {module.SCHEMA}"
+        )
     return module.create_task(config.model, data)

@@ -1,8 +1,10 @@
-"""bAbI: a question about a short story is answered by a network over its facts (Palm et al. 2018, 3.2).
+"""bAbI: a question about a short story is answered by a network over its facts (Palm et al. 2018,
+3.2).
 
-The facts are the nodes of a fully connected graph, self-edges included. A fact's features are its encoding, its
-position (one-hot, shifted by an offset drawn per question) and the question's encoding; the question's
-encoding is also every edge's feature. The answer is read from the sum of the nodes at every step.
+The facts are the nodes of a fully connected graph, self-edges included. A fact's features are its
+encoding, its position (one-hot, shifted by an offset drawn per question) and the question's
+encoding; the question's encoding is also every edge's feature. The answer is read from the sum of
+the nodes at every step.
 """
 
 import numpy as np
@@ -50,9 +52,9 @@ def create_task(config, data):
 def part_boundaries(size_counts, num_parts, node_cost=7):
     """The largest sizes of `num_parts` parts of a batch that make the padding cheapest.
 
-    size_counts: `[max_size + 1]`, the expected number of graphs of each size. A graph of size n in a part of
-    size b costs b² + node_cost * b: the unit is one edge, and a node costs about 7 (its projections,
-    node MLP and LSTM against the two middle layers of the message MLP).
+    size_counts: `[max_size + 1]`, the expected number of graphs of each size. A graph of size n in
+    a part of size b costs b² + node_cost * b: the unit is one edge, and a node costs about 7 (its
+    projections, node MLP and LSTM against the two middle layers of the message MLP).
     """
     max_size = len(size_counts) - 1
     best = {0: (0.0, ())}  # largest size covered so far -> (cost, boundaries)
@@ -80,7 +82,9 @@ class BabiEncoder(tf.Module):
 
 
 class BabiNetwork(tf.Module):
-    """The recurrent relational network over facts, and the readout `[hidden, hidden, vocabulary]` of its sum."""
+    """The recurrent relational network over facts, and the readout `[hidden, hidden, vocabulary]`
+    of its sum.
+    """
 
     def __init__(self, vocabulary_size, config):
         super().__init__(name="network")
@@ -111,7 +115,9 @@ class Babi:
         self.boundaries = part_boundaries(counts, config.num_parts)
 
     def _set_question_ranges(self, task_of_question):
-        """Questions lie in order of task: the t-th task's are [question_starts[t], + question_counts[t])."""
+        """Questions lie in order of task: the t-th task's are [question_starts[t], +
+        question_counts[t]).
+        """
         self.tasks, self.question_starts, self.question_counts = np.unique(
             task_of_question, return_index=True, return_counts=True
         )
@@ -136,8 +142,9 @@ class Babi:
     def make_batch(self, arrays, examples, random):
         """Sentence ids of the last facts, in parts of questions with about as many facts.
 
-        "facts", "questions": the distinct sentences' prefix trees; "fact_of_node", "position_of_node" `[nodes]`; "question" `[examples]`: row among the
-        distinct questions; "masks": one `[part, part's largest size]` for each part; "answer", "task".
+        "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
+        "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
+        "masks": one `[part, part's largest size]` for each part; "answer", "task".
         """
         sizes = self.sizes(arrays, examples)
         told = tf.gather(arrays["num_facts"], examples)
@@ -211,7 +218,9 @@ class Babi:
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
     def _readout(self, sums, random):
-        """From the sums of nodes `[examples, steps, hidden]`, with dropout unless `random` is None."""
+        """From the sums of nodes `[examples, steps, hidden]`, with dropout unless `random` is
+        None.
+        """
         _, steps, size = sums.shape
 
         def dropout(x, layer):
@@ -223,7 +232,9 @@ class Babi:
         return tf.reshape(logits, [-1, steps, self.vocabulary_size])
 
     def loss(self, encodings, batch, random):
-        """Cross-entropy, its mean over all steps; outputs: the answers' probabilities and losses by step."""
+        """Cross-entropy, its mean over all steps; outputs: the answers' probabilities and losses
+        by step.
+        """
         logits = self.logits(encodings, batch, random)
         answers = tf.repeat(batch["answer"][:, None], logits.shape[1], axis=1)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
@@ -242,7 +253,9 @@ class Babi:
     # Results
 
     def metrics(self, batch, outputs):
-        """"accuracy" (last step), "accuracy_by_step" `[steps]`, "accuracy_by_task" `[20]` (last step)."""
+        """ "accuracy" (last step), "accuracy_by_step" `[steps]`, "accuracy_by_task" `[20]` (last
+        step).
+        """
         predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
         correct = tf.cast(predicted == batch["answer"][:, None], tf.float32)
         examples, last = tf.ones(tf.shape(correct)[0]), correct[:, -1]
@@ -257,7 +270,9 @@ class Babi:
         }
 
     def results(self, arrays, outputs):
-        """`error/task_01` ... `error/task_20`, `error/mean` in percent, and `tasks_failed`; `loss`."""
+        """`error/task_01` ... `error/task_20`, `error/mean` in percent, and `tasks_failed`;
+        `loss`.
+        """
         answer, tasks = arrays["answer"].numpy(), arrays["task"].numpy()
         wrong = 100.0 * (outputs["probabilities"].argmax(-1) != answer[:, None])
         present = np.unique(tasks)
@@ -290,7 +305,7 @@ class Babi:
         return "\n".join([*lines, PAPER])
 
     def figures(self, results):
-        """"error_by_task": bars of every task's error at every step, and the 5 % line."""
+        """ "error_by_task": bars of every task's error at every step, and the 5 % line."""
         from matplotlib.figure import Figure  # only drawing needs it
 
         tasks, errors = zip(*self._errors(results), strict=True)
@@ -301,7 +316,9 @@ class Babi:
         for step in range(errors.shape[1]):
             shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
             left = places - 0.4 + step * width
-            axes.bar(left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}")
+            axes.bar(
+                left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}"
+            )
         axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label="solved at 5 %")
         axes.set_xticks(places, [f"{t}" for t in tasks])
         axes.set_xlabel("bAbI task")

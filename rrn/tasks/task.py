@@ -11,10 +11,11 @@ Batch = dict[str, Any]  # one device's examples
 
 
 class Task(Protocol):
-    """A model with its inputs, losses and results. It knows no device, no file, no loop over updates.
+    """A model with its inputs, losses and results; it knows no device, file or loop over updates.
 
     Attributes:
-      encoder: `tf.Module` that runs on the CPU, shared by all towers (without variables where nothing is encoded).
+      encoder: `tf.Module` that runs on the CPU, shared by all towers (without variables where
+        nothing is encoded).
       network: `tf.Module` that runs on every tower's device.
     """
 
@@ -37,19 +38,22 @@ class Task(Protocol):
         """What the encoder makes of a batch, for the network; gradients flow back through it."""
 
     def loss(self, encodings, batch: Batch, random: ExampleRandom | None):
-        """(loss `[examples]`, outputs: name -> tensor `[examples, ...]`); `random` is None in evaluation.
+        """(loss `[examples]`, outputs: name -> tensor `[examples, ...]`).
+
+        random: None in evaluation, where nothing is dropped.
 
         One of the outputs is "loss", by step or not; validation goes by its mean.
         """
 
     def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
-        """name -> (sum, count) over the batch, scalars or vectors; the trainer adds them up and divides."""
+        """name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums."""
 
     def regularized(self) -> list[tf.Variable]:
         """The variables w in the L2 term Σ w²/2."""
 
     def results(self, arrays: Arrays, outputs) -> dict:
-        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}} of a whole split.
+        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}} of a whole
+        split.
 
         outputs: name -> array `[examples of the split, ...]`, in the split's order.
         """

@@ -8,7 +8,8 @@ import tensorflow as tf
 class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation loss so far.
 
-    A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes first.
+    A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes
+    first.
     """
 
     def __init__(self, folder, every_updates, every_seconds):
@@ -33,7 +34,9 @@ class Checkpoints:
 
     def due(self):
         seconds = time.monotonic() - self._saved_at
-        return self.trainer.update.numpy() % self._every_updates == 0 or seconds >= self._every_seconds
+        return (
+            self.trainer.update.numpy() % self._every_updates == 0 or seconds >= self._every_seconds
+        )
 
     def save(self):
         update = int(self.trainer.update)

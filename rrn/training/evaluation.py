@@ -11,8 +11,8 @@ from rrn.reading import reading_scope
 class Evaluator:
     """Runs a task over a split on several devices.
 
-    Positions and other random inputs are drawn by seed and example; `passes` > 1 averages the outputs over as
-    many draws.
+    Positions and other random inputs are drawn by seed and example; `passes` > 1 averages the
+    outputs over as many draws.
     """
 
     def __init__(self, task, config, devices, arrays, seed):
@@ -39,7 +39,7 @@ class Evaluator:
         return results
 
     def outputs(self):
-        """name -> array `[examples of the split, ...]`: the task's outputs, in the split's order."""
+        """name -> array `[examples of the split, ...]`: the outputs, in the order of the split."""
         totals = {}
         for inputs in self.inputs:
             for name, values in self._one_pass(inputs).items():
@@ -53,7 +53,9 @@ class Evaluator:
                 for name, values in outputs.items():
                     values = values.numpy()
                     if name not in arrays:
-                        arrays[name] = np.zeros([self.num_examples, *values.shape[1:]], values.dtype)
+                        arrays[name] = np.zeros(
+                            [self.num_examples, *values.shape[1:]], values.dtype
+                        )
                     arrays[name][examples.numpy()] = values
         return arrays
 

@@ -9,7 +9,8 @@ import tensorflow as tf
 def learning_rate(config, update):
     """The rate of an update (a float32 scalar).
 
-    Linear warm-up over `warmup_updates`; then constant, or with `decay` = "cosine" half a cosine down to zero at `num_updates`.
+    Linear warm-up over `warmup_updates`; then constant, or with `decay` = "cosine" half a cosine
+    down to zero at `num_updates`.
     """
     update = tf.cast(update, tf.float32)
     rate = tf.constant(config.learning_rate, tf.float32)
@@ -25,7 +26,9 @@ def learning_rate(config, update):
 
 
 def clip_by_global_norm(gradients, clip_norm):
-    """(gradients scaled to a global norm of at most `clip_norm`, their norm before); no clipping where it is 0."""
+    """(gradients scaled to a global norm of at most `clip_norm`, their norm before); no clipping
+    where it is 0.
+    """
     norm = tf.linalg.global_norm([g for g in gradients if g is not None])
     if not clip_norm:
         return gradients, norm
@@ -37,7 +40,8 @@ class Adam(tf.Module):
     """At update t = 1, 2, ...:  rate_t = rate sqrt(1 - β2^t) / (1 - β1^t);
     m = β1 m + (1 - β1) g;  v = β2 v + (1 - β2) g²;  w = w - rate_t m / (sqrt(v) + ε)
 
-    (TensorFlow 1's formula: ε is added to the uncorrected sqrt(v).) Slots stand beside their variable.
+    (TensorFlow 1's formula: ε is added to the uncorrected sqrt(v).) Slots stand beside their
+    variable.
     """
 
     def __init__(self, variables, beta_1=0.9, beta_2=0.999, epsilon=1e-8):
@@ -48,9 +52,13 @@ class Adam(tf.Module):
         self.v = [_slot(variable, "v") for variable in variables]
 
     def apply(self, gradients, rate, update):
-        """One update; `update` counts from 0. A variable whose gradient is None keeps value and slots."""
+        """One update; `update` counts from 0. A variable whose gradient is None keeps value and
+        slots.
+        """
         t = tf.cast(update + 1, tf.float32)
-        for variable, m, v, gradient in zip(self.variables_, self.m, self.v, gradients, strict=True):
+        for variable, m, v, gradient in zip(
+            self.variables_, self.m, self.v, gradients, strict=True
+        ):
             if gradient is None:
                 continue
             with tf.device(variable.device):

@@ -1,4 +1,6 @@
-"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard; and how it is stopped."""
+"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard; and how it is
+stopped.
+"""
 
 import signal
 import time
@@ -54,7 +56,11 @@ class Progress:
 
     def validation(self, update, loss, metrics):
         self._write(update, {"split": "valid", "loss": loss, **metrics}, "valid")
-        numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items() if "/" not in name or "mean" in name)
+        numbers = "  ".join(
+            f"{name} {value:.4g}"
+            for name, value in metrics.items()
+            if "/" not in name or "mean" in name
+        )
         print(f"update {update}  validation: loss {loss:.4f}  {numbers}", flush=True)
 
     def _write(self, update, values, group):

@@ -12,12 +12,15 @@ from rrn.training.optimizer import Adam, AveragedWeights, clip_by_global_norm, l
 class Trainer(tf.Module):
     """Trains a task's variables on several devices.
 
-    One update: every tower's loss and gradients on its own batch, their average weighted by examples, plus the L2
-    term's gradient (l2 w for each regularized w), clipped, and one step of Adam.
+    One update: every tower's loss and gradients on its own batch, their average weighted by
+    examples, plus the L2 term's gradient (l2 w for each regularized w), clipped, and one step of
+    Adam.
     """
 
     def __init__(self, task, config, devices, batch_specs):
-        """config: the experiment's `train`; batch_specs: each device's `tf.data.Dataset.element_spec`."""
+        """config: the experiment's `train`; batch_specs: each device's
+        `tf.data.Dataset.element_spec`.
+        """
         super().__init__(name="trainer")
         self.task, self.config, self.devices = task, config, devices
         self.model_variables = [
@@ -32,10 +35,14 @@ class Trainer(tf.Module):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.tower_reads = {}
         self._one_update = tf.function(self._update, input_signature=[tuple(batch_specs)])
-        self.one_update = self._one_update.get_concrete_function()  # traced now: all variables exist
+        self.one_update = (
+            self._one_update.get_concrete_function()
+        )  # traced now: all variables exist
 
     def update_once(self, batches):
-        """One update on the devices' batches; returns ({name: (sum, count)}, whether all is finite)."""
+        """One update on the devices' batches; returns ({name: (sum, count)}, whether all is
+        finite).
+        """
         return self._one_update(tuple(batches))
 
     def _tower(self, device, batch):
@@ -91,7 +98,8 @@ class Trainer(tf.Module):
     def train(self, iterators, num_updates):
         """`num_updates` updates (a scalar tensor) from the devices' iterators.
 
-        Returns {name: mean} over them and the number of the first update whose loss or gradient was not finite, -1 if none.
+        Returns {name: mean} over them and the number of the first update whose loss or gradient was
+        not finite, -1 if none.
         """
         with tf.device(CPU):
             specs, _ = self.one_update.structured_outputs

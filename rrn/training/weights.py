@@ -1,4 +1,6 @@
-"""Weights as HDF5, readable without TensorFlow: one data set per variable, by the variable's name."""
+"""Weights as HDF5, readable without TensorFlow: one data set per variable, by the variable's
+name.
+"""
 
 import os
 
@@ -23,16 +25,17 @@ def load_weights(path, variables):
     """Sets the variables from the file.
 
     Raises:
-      ValueError: no such file, not a weights file, or names or shapes that differ (all are listed); then
+      ValueError: no such file, not a weights file, or names or shapes that differ (all are listed);
+      then
         no variable is changed.
     """
     try:
         with h5py.File(path, "r") as file:
             arrays = {}
             file.visititems(
-                lambda name, item: arrays.update({name: item[()]})
-                if isinstance(item, h5py.Dataset)
-                else None
+                lambda name, item: (
+                    arrays.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None
+                )
             )
     except OSError as error:
         raise ValueError(f"{path}: not a readable weights file: {error}") from None

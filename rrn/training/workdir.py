@@ -1,10 +1,11 @@
 """A run's folder and its files.
 
 config.json     the config, every field, and "config", its name
-metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (of training so far in this process),
-                "examples_per_second", "loss", ...}; validation: {"update", "split": "valid", the task's metrics}
-results.json    {"config", "split", "examples", "metrics": {name: value at the last step}, "by_step": {name:
-                [values]}, "notes"}
+metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
+                to train), "examples_per_second", "loss", ...}, means since the line before;
+                validation: {"update", "seconds", "split": "valid", "loss", the task's metrics}
+results.json    {"config", "split", "examples", "metrics": {name: value at the last step},
+                "by_step": {name: [values]}, "notes"}
 variables.json  [{"name", "shape", "dtype", "bytes", "device", "readers": {tower: reads an update}}]
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
 weights.h5      the best weights
@@ -18,6 +19,8 @@ from pathlib import Path
 
 
 class Workdir:
+    """The folder `path`; `workdir / name` is the path of a file in it."""
+
     def __init__(self, path):
         self.path = Path(path)
 
@@ -28,8 +31,8 @@ class Workdir:
         """Makes the folder for `config` (a dict), or checks that it was made for the same.
 
         Raises:
-          ValueError: the folder holds a run of another config; the message lists the differences. The fields of
-            "evaluate" may differ: they don't change a training run.
+          ValueError: the folder holds a run of another config; the message lists the differences.
+            The fields of "evaluate" may differ: they don't change a training run.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         file = self / "config.json"
