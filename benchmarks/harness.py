@@ -35,8 +35,7 @@ PRODUCT_SIZE = 2048
 
 
 def product(dtype):
-    """A function of anything that multiplies two large square matrices: the machine's measured
-    peak.
+    """A function of anything: the product of two large square matrices, the machine's peak.
 
     It does 2 * PRODUCT_SIZE³ floating-point operations. Time it among the others: a shared
     machine's speed drifts.
@@ -47,8 +46,7 @@ def product(dtype):
 
 
 def time_by_operation(function, inputs):
-    """Milliseconds by kind of operation of one call on average, from TensorFlow's profiler, largest
-    first.
+    """Milliseconds by kind of operation of one call, from TensorFlow's profiler, largest first.
 
     Operations overlap, so that the sum is more than the wall time.
     """

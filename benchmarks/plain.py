@@ -9,9 +9,7 @@ from rrn.graphs import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGrap
 
 
 def edge_list(graph):
-    """(senders, receivers), integers `[edges]`: the edges of any graph of `rrn.graphs`, one by
-    one.
-    """
+    """(senders, receivers), integers `[edges]`: a graph's edges, one by one."""
     if isinstance(graph, SparseGraph):
         return graph.senders, graph.receivers
     if isinstance(graph, RegularGraph):
@@ -34,9 +32,7 @@ def edge_list(graph):
 
 
 def plain_messages(mlp, senders, receivers, nodes, edges=None, edge_weights=None):
-    """m_j = Σ_i f([h_i, h_j, e_ij]) for nodes `[nodes, size]`, edges `[edges, edge_size]`,
-    weights `[edges]`.
-    """
+    """m_j = Σ_i w_ij f([h_i, h_j, e_ij]); nodes `[nodes, size]`, the others `[edges, ...]`."""
     inputs = [tf.gather(nodes, senders), tf.gather(nodes, receivers)]
     messages = mlp(tf.concat(inputs if edges is None else [*inputs, edges], axis=-1))
     if edge_weights is not None:

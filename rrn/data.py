@@ -106,8 +106,7 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
 
 
 def evaluation_inputs(task, arrays, num_examples, batch_size, num_devices, seed):
-    """One `tf.data.Dataset` for each device, all of the same length, that go once over the whole
-    split.
+    """One `tf.data.Dataset` for each device, equally long, that go once over the whole split.
 
     Draws are keyed by example, so that results do not depend on `batch_size` or devices. The
     last batches are filled up with the split's first example.

@@ -117,8 +117,7 @@ class Embedding(tf.Module):
 
 
 class LSTMCell(tf.Module):
-    """LSTM with one fused kernel w `[input_size + hidden_size, 4 * hidden_size]`, bias b `[4 *
-    hidden_size]`.
+    """LSTM with one kernel w `[input_size + hidden_size, 4 * hidden_size]` and a bias b.
 
     i, j, f, o = split([x, h] w + b)        (in this order)
     c' = σ(f + 1) c + σ(i) tanh(j)          (forget bias 1, added in the forward pass)

@@ -12,10 +12,11 @@ def dropout_weights(draws, keep_probability):
 
 
 def edge_dropout(graph, keep_probability, uniform, step):
-    """Weights of the graph's edges; `uniform(shape, step)` returns draws in [0, 1)."""
-    return tf.nest.map_structure(
-        lambda shape: dropout_weights(uniform(shape, step), keep_probability), graph.edge_shape()
-    )
+    """Weights of the graph's edges; `uniform(shape, step, part)` returns draws in [0, 1)."""
+    shapes = graph.edge_shape()
+    draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
+    weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
+    return tf.nest.pack_sequence_as(shapes, weights)
 
 
 class MessageFunction(tf.Module):
@@ -134,7 +135,8 @@ class RecurrentRelationalNetwork(tf.Module):
 
         features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.prepare`.
         With edge_keep_probability < 1, a message is dropped with the remaining probability and the
-        kept ones are scaled up; `uniform(shape, step)` must then return draws in [0, 1).
+        kept ones are scaled up; `uniform(shape, step, part)` must then return draws in [0, 1), for
+        every part of a union.
         """
         x = self.input_fn(features)
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]

@@ -13,9 +13,7 @@ def fold_in(seed, *data):
 
 
 def uniform(seed, shape, minval=0, maxval=None, dtype=tf.float32):
-    """Uniform draws that depend on `seed` `[2]` and `shape` alone, the same on every kind of
-    device.
-    """
+    """Draws that depend on `seed` `[2]` and `shape` alone, the same on every kind of device."""
     return tf.random.stateless_uniform(
         shape, seed, minval, maxval, dtype, alg=tf.random.Algorithm.PHILOX
     )

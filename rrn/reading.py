@@ -43,9 +43,7 @@ def reading_scope():
 
 
 def read(variable, dtype=None):
-    """The variable's value as a tensor, cast to `dtype` if given; from the current scope if there
-    is one.
-    """
+    """The variable's value, cast to `dtype` if given; from the current scope if there is one."""
     dtype = tf.as_dtype(dtype or variable.dtype)
     scope = getattr(_local, "scope", None) or ReadingScope()
     return scope.read(variable, dtype)

@@ -6,16 +6,16 @@ from rrn.layers import LSTMCell
 
 
 def prefix_tree(tokens, lengths):
-    """The distinct beginnings of some sentences, level by level: level t holds those of t + 1
-    words.
+    """The distinct beginnings of some sentences: level t holds those of t + 1 words.
 
     tokens: integers `[sentences, length]`; lengths: integers `[sentences]`, at least 1.
 
     Returns a dict of
       "words": for each level the last word of each of its beginnings, integers `[level's size]`;
-      "parents": for each level but the first the place in the level before of what comes before
-      that word; "ends": the sentences' places among the beginnings of all levels, one level after
-      the other, `[sentences]`.
+      "parents": for each level but the first, the place in the level before of what comes before
+        that word;
+      "ends": the sentences' places among the beginnings of all levels, one level after the other,
+        integers `[sentences]`.
     """
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
     num_words = tf.reduce_max(tokens) + 1

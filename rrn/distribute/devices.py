@@ -9,9 +9,7 @@ CPU = "/device:CPU:0"
 
 
 def _logical_cpus(count):
-    """`count` logical devices on the one physical CPU; must come before TensorFlow's first
-    operation.
-    """
+    """`count` logical devices on the one CPU; must come before TensorFlow's first operation."""
     cpu = tf.config.list_physical_devices("CPU")[0]
     configuration = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
     try:

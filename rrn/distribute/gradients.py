@@ -4,8 +4,7 @@ import tensorflow as tf
 
 
 def average_gradients(tower_gradients, weights):
-    """The mean over towers of each variable's gradient, weighted by the towers' numbers of
-    examples.
+    """The mean over towers of each variable's gradient, weighted by numbers of examples.
 
     tower_gradients: for each tower a list with one gradient per variable: a tensor, a
     `tf.IndexedSlices`, or None. weights: for each tower its number of examples.

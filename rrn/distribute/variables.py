@@ -15,9 +15,7 @@ def variable_scope(policy, devices):
 
 
 def short_device(name):
-    """ "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0"; the job and task of another
-    machine stay.
-    """
+    """CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0; another machine's job stays."""
     spec = tf.DeviceSpec.from_string(name)
     local = spec.job in (None, "localhost")
     place = "" if local else f"/job:{spec.job}/task:{spec.task}/"
@@ -25,8 +23,7 @@ def short_device(name):
 
 
 def list_variables(variables, tower_reads):
-    """One row per variable: {"name", "shape", "dtype", "bytes", "device", "readers"}, sorted by
-    name.
+    """A row for each variable: {"name", "shape", "dtype", "bytes", "device", "readers"}, by name.
 
     tower_reads: tower's name -> (variable reference -> number of reads in one update).
     "readers" maps the towers that read the variable to how many times each reads it in an update.

@@ -82,9 +82,7 @@ class BabiEncoder(tf.Module):
 
 
 class BabiNetwork(tf.Module):
-    """The recurrent relational network over facts, and the readout `[hidden, hidden, vocabulary]`
-    of its sum.
-    """
+    """The network over facts, and the readout of its sum: `[hidden, hidden, vocabulary]`."""
 
     def __init__(self, vocabulary_size, config):
         super().__init__(name="network")
@@ -104,23 +102,17 @@ class Babi:
     def __init__(self, config, data):
         self.config = config
         self.vocabulary_size = len(data.shared["vocabulary"])
-        self.notes = data.attributes["notes"]
         self.encoder = BabiEncoder(self.vocabulary_size, config)
         self.network = BabiNetwork(self.vocabulary_size, config)
+        # Questions lie in order of task: those of tasks[t] from question_starts[t] on.
         train = data.splits["train"]
-        self._set_question_ranges(train["task"])
-        sizes = np.minimum(train["num_facts"], config.max_facts)
-        share = 1.0 / self.question_counts[np.searchsorted(self.tasks, train["task"])]
-        counts = np.bincount(sizes, weights=share, minlength=config.max_facts + 1)
-        self.boundaries = part_boundaries(counts, config.num_parts)
-
-    def _set_question_ranges(self, task_of_question):
-        """Questions lie in order of task: the t-th task's are [question_starts[t], +
-        question_counts[t]).
-        """
         self.tasks, self.question_starts, self.question_counts = np.unique(
-            task_of_question, return_index=True, return_counts=True
+            train["task"], return_index=True, return_counts=True
         )
+        share = 1.0 / self.question_counts[np.searchsorted(self.tasks, train["task"])]
+        sizes = np.minimum(train["num_facts"], config.max_facts)
+        size_counts = np.bincount(sizes, weights=share, minlength=config.max_facts + 1)
+        self.boundaries = part_boundaries(size_counts, config.num_parts)
 
     # Inputs
 
@@ -218,9 +210,7 @@ class Babi:
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
     def _readout(self, sums, random):
-        """From the sums of nodes `[examples, steps, hidden]`, with dropout unless `random` is
-        None.
-        """
+        """The logits from the sums of nodes `[examples, steps, hidden]`; dropout if `random`."""
         _, steps, size = sums.shape
 
         def dropout(x, layer):
@@ -232,9 +222,7 @@ class Babi:
         return tf.reshape(logits, [-1, steps, self.vocabulary_size])
 
     def loss(self, encodings, batch, random):
-        """Cross-entropy, its mean over all steps; outputs: the answers' probabilities and losses
-        by step.
-        """
+        """Cross-entropy, its mean over all steps; outputs: "loss" and "probabilities" by step."""
         logits = self.logits(encodings, batch, random)
         answers = tf.repeat(batch["answer"][:, None], logits.shape[1], axis=1)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
@@ -253,9 +241,7 @@ class Babi:
     # Results
 
     def metrics(self, batch, outputs):
-        """ "accuracy" (last step), "accuracy_by_step" `[steps]`, "accuracy_by_task" `[20]` (last
-        step).
-        """
+        """Accuracy of the last step, by step `[steps]`, and of the last step by task `[20]`."""
         predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
         correct = tf.cast(predicted == batch["answer"][:, None], tf.float32)
         examples, last = tf.ones(tf.shape(correct)[0]), correct[:, -1]
@@ -270,11 +256,11 @@ class Babi:
         }
 
     def results(self, arrays, outputs):
-        """`error/task_01` ... `error/task_20`, `error/mean` in percent, and `tasks_failed`;
-        `loss`.
-        """
+        """`error/task_01` ... `error/task_20`, `error/mean` (percent), `tasks_failed`, `loss`."""
         answer, tasks = arrays["answer"].numpy(), arrays["task"].numpy()
-        wrong = 100.0 * (outputs["probabilities"].argmax(-1) != answer[:, None])
+        # Id 0 stands for every word that training does not have: answering it is never right.
+        correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
+        wrong = 100.0 * ~correct
         present = np.unique(tasks)
         errors = np.array([wrong[tasks == task].mean(axis=0) for task in present])
         by_step = {f"error/task_{t:02d}": errors[i] for i, t in enumerate(present)}
@@ -305,7 +291,7 @@ class Babi:
         return "\n".join([*lines, PAPER])
 
     def figures(self, results):
-        """ "error_by_task": bars of every task's error at every step, and the 5 % line."""
+        """`error_by_task`: bars of every task's error at every step, and the 5 % line."""
         from matplotlib.figure import Figure  # only drawing needs it
 
         tasks, errors = zip(*self._errors(results), strict=True)

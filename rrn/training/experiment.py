@@ -17,16 +17,18 @@ from rrn.training.workdir import Workdir
 
 
 def run(config, name, mode, devices, workdir, weights=None):
-    """Runs `mode` ("train", "evaluate" or "variables") of the config `name` in the folder
-    `workdir`.
+    """Runs `mode` ("train", "evaluate" or "variables") of the config `name` in folder `workdir`.
 
     Raises:
-      ValueError: a config, flag or file that does not fit; the message says which and what would be
-      right.
+      ValueError: a config, flag or file that does not fit; the message says which and what would
+        be right.
+      FloatingPointError: a loss or gradient that is not finite.
     """
     tf.random.set_seed(config.seed)
-    tf.config.experimental.enable_op_determinism()
-    experiment = Experiment(config, name, parse_devices(devices), Workdir(workdir))
+    devices = parse_devices(devices)
+    if all("CPU" in device for device in devices):  # there it costs nothing
+        tf.config.experimental.enable_op_determinism()
+    experiment = Experiment(config, name, devices, Workdir(workdir))
     if mode == "train":
         experiment.train(weights)
     elif mode == "evaluate":
@@ -47,9 +49,7 @@ class Experiment:
         self.variables = [v for module in modules for v in module.trainable_variables]
 
     def train(self, weights=None):
-        """Trains from the last checkpoint, `weights`, or the start; then evaluates the best
-        weights.
-        """
+        """Trains from the last checkpoint, `weights` or the start; evaluates the best weights."""
         config, workdir = self.config.train, self.workdir
         workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints = Checkpoints(
@@ -125,9 +125,7 @@ class Experiment:
         return Evaluator(self.task, self.config.evaluate, self.devices, arrays, self.config.seed)
 
     def evaluate(self, weights=None):
-        """Evaluates `weights`, or the run's best, on `config.evaluate.split`; writes and prints
-        the results.
-        """
+        """Evaluates `weights`, or the run's best, on `config.evaluate.split`."""
         split, workdir = self.config.evaluate.split, self.workdir
         load_weights(weights or workdir / "weights.h5", self.variables)
         evaluator = self._evaluator(split)

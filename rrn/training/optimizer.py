@@ -26,9 +26,9 @@ def learning_rate(config, update):
 
 
 def clip_by_global_norm(gradients, clip_norm):
-    """(gradients scaled to a global norm of at most `clip_norm`, their norm before); no clipping
-    where it is 0.
-    """
+    """(gradients scaled to a global norm of at most `clip_norm`, their norm before); 0: none."""
+    # A sparse gradient may hold a row several times; the norm is that of their sum.
+    gradients = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
     norm = tf.linalg.global_norm([g for g in gradients if g is not None])
     if not clip_norm:
         return gradients, norm

@@ -35,13 +35,13 @@ class Progress:
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
         self._reported_update = None
-        self._seconds_per_update = 0.0
 
     def start(self, update):
-        """Training goes on from `update` now; the time since the last report does not count."""
+        """Training goes on from `update` now: time since the last report was spent otherwise."""
         self._reported_update, self._reported_at = update, time.monotonic()
 
     def training(self, update, means):
+        """means: name -> mean since the last report, scalars or vectors."""
         now = time.monotonic()
         rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
         self.start(update)
@@ -55,13 +55,14 @@ class Progress:
         )
 
     def validation(self, update, loss, metrics):
-        self._write(update, {"split": "valid", "loss": loss, **metrics}, "valid")
+        """loss: the mean over all steps, by which the best weights are chosen."""
+        self._write(update, {"split": "valid", "mean_loss": loss, **metrics}, "valid")
         numbers = "  ".join(
             f"{name} {value:.4g}"
             for name, value in metrics.items()
             if "/" not in name or "mean" in name
         )
-        print(f"update {update}  validation: loss {loss:.4f}  {numbers}", flush=True)
+        print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
     def _write(self, update, values, group):
         self.workdir.append_metrics(

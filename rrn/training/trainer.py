@@ -22,6 +22,7 @@ class Trainer(tf.Module):
         `tf.data.Dataset.element_spec`.
         """
         super().__init__(name="trainer")
+        learning_rate(config, 0)  # a wrong field is an error here, in plain words
         self.task, self.config, self.devices = task, config, devices
         self.model_variables = [
             *task.encoder.trainable_variables,

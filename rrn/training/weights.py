@@ -26,17 +26,17 @@ def load_weights(path, variables):
 
     Raises:
       ValueError: no such file, not a weights file, or names or shapes that differ (all are listed);
-      then
-        no variable is changed.
+        then no variable is changed.
     """
+    arrays = {}
+
+    def collect(name, item):
+        if isinstance(item, h5py.Dataset):
+            arrays[name] = item[()]
+
     try:
         with h5py.File(path, "r") as file:
-            arrays = {}
-            file.visititems(
-                lambda name, item: (
-                    arrays.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None
-                )
-            )
+            file.visititems(collect)
     except OSError as error:
         raise ValueError(f"{path}: not a readable weights file: {error}") from None
     wanted = {_name(variable): tuple(variable.shape) for variable in variables}

@@ -3,7 +3,8 @@
 config.json     the config, every field, and "config", its name
 metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
                 to train), "examples_per_second", "loss", ...}, means since the line before;
-                validation: {"update", "seconds", "split": "valid", "loss", the task's metrics}
+                validation: {"update", "seconds", "split": "valid", "mean_loss" (over all
+                steps), the task's metrics}
 results.json    {"config", "split", "examples", "metrics": {name: value at the last step},
                 "by_step": {name: [values]}, "notes"}
 variables.json  [{"name", "shape", "dtype", "bytes", "device", "readers": {tower: reads an update}}]

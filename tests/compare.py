@@ -1,0 +1,25 @@
+"""Comparisons that several rooms' tests share."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def assert_close(actual, expected, tolerance=1e-5):
+    """All elements differ by at most `tolerance` times the largest magnitude in `expected`."""
+    tensors = (tf.convert_to_tensor(x) for x in (actual, expected))  # gradients may be sparse
+    actual, expected = (tf.cast(x, tf.float64).numpy() for x in tensors)
+    assert actual.shape == expected.shape
+    scale = np.abs(expected).max(initial=1e-30)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+def randomize(module, seed=0):
+    """Normal values for every variable: initial biases are zero, and zeros hide mistakes."""
+    random = np.random.default_rng(seed)
+    for variable in module.variables:
+        variable.assign(0.5 * random.normal(size=variable.shape))
+
+
+def names_and_shapes(module):
+    """Variable's name -> its shape, in order of creation."""
+    return {v.name.removesuffix(":0"): tuple(v.shape) for v in module.variables}

@@ -1,0 +1,378 @@
+"""The message function and the recurrent network against the plain formulation of the equations."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.plain import plain_lstm, plain_messages, plain_network
+from rrn import FullyConnectedGraph, MessageFunction, RecurrentRelationalNetwork, SparseGraph
+from rrn.network import dropout_weights
+from rrn.random import fold_in
+from rrn.random import uniform as keyed_uniform
+from tests.compare import assert_close, names_and_shapes, randomize
+from tests.graph_cases import FORMS, by_edge, draw_edges, make_case
+
+NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 5
+
+
+def normal(*shape, seed=0):
+    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def value_and_gradients(run, sources, real, output_weights):
+    """Of real nodes alone: what padding nodes hold means nothing."""
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        output = run()
+        rows = [tf.boolean_mask(tf.cast(o, tf.float32), real) for o in tf.nest.flatten(output)]
+        loss = tf.add_n([tf.reduce_sum(r * output_weights) for r in rows])
+    return rows, tape.gradient(loss, sources)
+
+
+def assert_same(run, plain, sources, real, size, tolerance=1e-5):
+    """Two formulations agree in every output and in the gradient to every source."""
+    output_weights = normal(np.sum(real), size, seed=9)
+    outputs, gradients = value_and_gradients(run, sources, real, output_weights)
+    plain_outputs, plain_gradients = value_and_gradients(plain, sources, real, output_weights)
+    for actual, expected in zip(outputs, plain_outputs, strict=True):
+        assert_close(actual, expected, tolerance)
+    for actual, expected in zip(gradients, plain_gradients, strict=True):
+        assert expected is not None and actual is not None
+        assert_close(actual, expected, tolerance)
+
+
+def plain_edges(graph, pairs, node_graph, edges, globals_):
+    """[e_ij, g] as rows, one for each edge; None where there is neither."""
+    parts = [] if edges is None else [by_edge(graph, edges)]
+    if globals_ is not None:
+        parts.append(tf.gather(globals_, [node_graph[j] for _, j in pairs]))
+    return tf.concat(parts, axis=-1) if parts else None
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("hidden_sizes", [[6], [6, 7, 8]])
+@pytest.mark.parametrize(
+    "options",
+    ["", "edges", "globals", "then", "weights", "edges globals", "edges globals then weights"],
+)
+def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, options):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    edges = draw_edges(graph, EDGE) if "edges" in options else None
+    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
+    then = normal(OUTPUT, 3, seed=2) if "then" in options else None
+    weights = draw_edges(graph, seed=3) if "weights" in options else None
+    nodes, output_size = normal(len(real), NODE, seed=4), OUTPUT if then is None else 3
+    message_fn = MessageFunction(
+        NODE,
+        hidden_sizes,
+        OUTPUT,
+        edge_size=0 if edges is None else EDGE,
+        global_size=0 if globals_ is None else GLOBAL,
+    )
+    randomize(message_fn)
+    senders, receivers = zip(*pairs, strict=True)
+
+    def run():
+        prepared = message_fn.prepare(graph, edges, globals_, then)
+        return message_fn(graph, nodes, prepared, weights)
+
+    def plain():
+        features = plain_edges(graph, pairs, node_graph, edges, globals_)
+        edge_weights = None if weights is None else by_edge(graph, weights)
+        sums = plain_messages(message_fn.mlp, senders, receivers, nodes, features, edge_weights)
+        return sums if then is None else tf.matmul(sums, then)
+
+    given = [x for x in (edges, globals_, then, weights) if x is not None]
+    given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
+    sources = [nodes, *given, *message_fn.variables]
+    assert_same(run, plain, sources, real, output_size)
+
+
+def test_messages_of_a_hand_computed_graph():
+    # f([s, r]) = 3 relu(s - r + 1) + 2; node 1 hears 0: 3 relu(5 - 2 + 1) + 2 = 14 and itself:
+    # 3 relu(1) + 2 = 5, together 19; node 0 hears 1: 3 relu(2 - 5 + 1) + 2 = 2.
+    message_fn = MessageFunction(1, [1], 1)
+    for variable, value in zip(message_fn.variables, ([1], [[1], [-1]], [2], [[3]]), strict=True):
+        variable.assign(np.array(value, np.float32))
+    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
+    sums = message_fn(graph, tf.constant([[5.0], [2]]), message_fn.prepare(graph))
+    np.testing.assert_array_equal(sums, [[2], [19]])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("options", ["", "edges", "globals", "edges globals"])
+def test_the_network_equals_the_plain_formulation_over_3_steps(form, options):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    edges = draw_edges(graph, EDGE) if "edges" in options else None
+    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
+    features = normal(len(real), 3, seed=2)
+    network = RecurrentRelationalNetwork(
+        3,
+        6,
+        num_hidden_layers=1 if options == "edges" else 3,
+        edge_size=0 if edges is None else EDGE,
+        global_size=0 if globals_ is None else GLOBAL,
+    )
+    randomize(network)
+    senders, receivers = zip(*pairs, strict=True)
+    given = [x for x in tf.nest.flatten([edges, globals_]) if x is not None and tf.size(x) > 0]
+    assert_same(
+        lambda: network(graph, features, 3, edges, globals_),
+        lambda: plain_network(
+            network,
+            senders,
+            receivers,
+            features,
+            3,
+            plain_edges(graph, pairs, node_graph, edges, globals_),
+        ),
+        [features, *given, *network.variables],
+        real,
+        6,
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
+    graph, pairs, _, real, _ = make_case(form)
+    network, features = RecurrentRelationalNetwork(3, 6, num_hidden_layers=1), normal(len(real), 3)
+    randomize(network)
+    senders, receivers = zip(*pairs, strict=True)
+    keep = 0.6
+
+    def draw(shape, step, part):
+        return keyed_uniform(fold_in([1, 2], step, part), shape)
+
+    def plain():
+        x = network.input_fn(features)
+        zeros = tf.zeros([len(real), 6])
+        hidden, state, states = x, (zeros, zeros), []
+        for step in range(3):
+            shapes = graph.edge_shape()
+            draws = [draw(shape, step, i) for i, shape in enumerate(tf.nest.flatten(shapes))]
+            draws = tf.nest.pack_sequence_as(shapes, draws)
+            weights = np.where(by_edge(graph, draws).numpy() < keep, np.float32(1 / keep), 0)
+            assert 0 < np.count_nonzero(weights) < len(pairs)
+            mlp = network.message_fn.mlp
+            messages = plain_messages(mlp, senders, receivers, hidden, edge_weights=weights)
+            z = network.node_fn(tf.concat([messages, x], axis=-1))
+            state = plain_lstm(network.lstm, z, state)
+            hidden = state[0]
+            states.append(hidden)
+        return states
+
+    def run():
+        return network(graph, features, 3, edge_keep_probability=keep, uniform=draw)
+
+    assert_same(run, plain, [features, *network.variables], real, 6)
+
+
+def test_keep_probability_1_draws_nothing_and_keeps_every_message():
+    np.testing.assert_array_equal(dropout_weights(tf.constant([0.0, 0.5, 0.999999]), 1.0), [1] * 3)
+    graph, _, _, real, _ = make_case("sparse")
+    network, features = RecurrentRelationalNetwork(3, 6), normal(len(real), 3)
+
+    def fail(*_):
+        raise AssertionError("no draws are needed")
+
+    kept = network(graph, features, 2, edge_keep_probability=1.0, uniform=fail)
+    for actual, expected in zip(kept, network(graph, features, 2), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("keep", [0.2, 0.5, 0.9])
+def test_dropout_weights_are_0_or_scaled_up_and_their_mean_is_1(keep):
+    weights = dropout_weights(keyed_uniform([0, 0], [100_000]), keep).numpy()
+    np.testing.assert_allclose(np.unique(weights), [0, 1 / keep], rtol=1e-6)
+    deviation = np.sqrt((1 - keep) / keep / weights.size)
+    assert abs(weights.mean() - 1) < 5 * deviation
+
+
+def test_every_step_and_every_part_of_a_union_asks_for_its_own_draws():
+    graph, _, _, real, _ = make_case("union")
+    network, asked = RecurrentRelationalNetwork(3, 6), []
+
+    def draw(shape, step, part):
+        asked.append((step, part, tuple(shape.numpy().tolist())))
+        return tf.zeros(shape)
+
+    network(graph, normal(len(real), 3), 2, edge_keep_probability=0.5, uniform=draw)
+    shapes = [(4, 3, 3), (0, 2, 2), (8,), (3, 4, 2)]
+    assert asked == [(step, *part) for step in range(2) for part in enumerate(shapes)]
+
+
+def test_different_steps_get_different_draws():
+    graph = FullyConnectedGraph(np.ones([2, 8]))
+    network, drawn = RecurrentRelationalNetwork(3, 6), []
+
+    def draw(shape, step, part):
+        drawn.append(keyed_uniform(fold_in([0, 0], step), shape).numpy())
+        return drawn[-1]
+
+    network(graph, normal(16, 3), 3, edge_keep_probability=0.5, uniform=draw)
+    assert [draws.shape for draws in drawn] == [(2, 8, 8)] * 3
+    for one, other in [(0, 1), (0, 2), (1, 2)]:
+        assert np.mean((drawn[one] < 0.5) != (drawn[other] < 0.5)) > 0.3
+
+
+def test_permuting_a_sparse_graphs_nodes_and_edges_permutes_the_states():
+    graph, *_ = make_case("sparse")
+    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=1)
+    randomize(network)
+    features = normal(7, 3)
+    random = np.random.default_rng(0)
+    order, edge_order = random.permutation(7), random.permutation(8)
+    place = np.argsort(order)  # node order[k] stands at place k
+    senders, receivers = (place[x.numpy()][edge_order] for x in (graph.senders, graph.receivers))
+    permuted = SparseGraph(senders, receivers, 7, tf.gather(graph.node_graph, order), 2)
+    edges, globals_ = normal(8, EDGE, seed=1), normal(2, 1, seed=2)
+    expected = network(graph, features, 3, edges, globals_)
+    actual = network(
+        permuted, tf.gather(features, order), 3, tf.gather(edges, edge_order), globals_
+    )
+    for a, e in zip(actual, expected, strict=True):
+        assert_close(a, tf.gather(e, order))
+
+
+def test_permuting_a_fully_connected_graphs_nodes_permutes_the_states():
+    mask = np.array([[1, 1, 1, 0], [1, 0, 1, 1]], np.float32)
+    order = np.array([2, 0, 3, 1])
+    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE)
+    randomize(network)
+    features, edges = normal(2, 4, 3), normal(2, 4, 4, EDGE, seed=1)
+
+    def states(mask, features, edges):
+        rows = network(FullyConnectedGraph(mask), tf.reshape(features, [8, 3]), 3, edges)
+        return tf.reshape(rows[-1], [2, 4, 6]).numpy()
+
+    expected = states(mask, features, edges)[:, order]
+    turned = tf.gather(tf.gather(edges, order, axis=1), order, axis=2)
+    actual = states(mask[:, order], tf.gather(features, order, axis=1), turned)
+    assert_close(actual[mask[:, order] > 0], expected[mask[:, order] > 0])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("num_steps", [1, 3])
+def test_gradients_reach_every_variable(form, num_steps):
+    graph, _, _, real, num_graphs = make_case(form)
+    network = RecurrentRelationalNetwork(3, 8, edge_size=EDGE, global_size=GLOBAL)
+    randomize(network)
+    edges, globals_ = draw_edges(graph, EDGE), normal(num_graphs, GLOBAL)
+    with tf.GradientTape() as tape:
+        states = network(graph, normal(len(real), 3), num_steps, edges, globals_)
+        loss = tf.add_n([tf.reduce_sum(tf.boolean_mask(h, real) ** 2) for h in states])
+    for variable, gradient in zip(
+        network.variables, tape.gradient(loss, network.variables), strict=True
+    ):
+        assert gradient is not None, variable.name
+        assert np.any(gradient), variable.name
+
+
+def test_the_same_variables_serve_any_number_of_steps():
+    network = RecurrentRelationalNetwork(3, 4, num_hidden_layers=2, edge_size=2, global_size=1)
+    expected = {
+        "input_fn/linear_0/w": (3, 4),
+        "input_fn/linear_0/b": (4,),
+        "input_fn/linear_1/w": (4, 4),
+        "input_fn/linear_1/b": (4,),
+        "input_fn/linear_2/w": (4, 4),
+        "input_fn/linear_2/b": (4,),
+        "message_fn/linear_0/w": (11, 4),
+        "message_fn/linear_0/b": (4,),
+        "message_fn/linear_1/w": (4, 4),
+        "message_fn/linear_1/b": (4,),
+        "message_fn/linear_2/w": (4, 4),
+        "message_fn/linear_2/b": (4,),
+        "node_fn/linear_0/w": (8, 4),
+        "node_fn/linear_0/b": (4,),
+        "node_fn/linear_1/w": (4, 4),
+        "node_fn/linear_1/b": (4,),
+        "node_fn/linear_2/w": (4, 4),
+        "node_fn/linear_2/b": (4,),
+        "lstm/linear/w": (8, 16),
+        "lstm/linear/b": (16,),
+    }
+    assert names_and_shapes(network) == expected
+    graph = SparseGraph([0, 1], [1, 0], 2)
+    before = [v.ref() for v in network.variables]
+    outputs = {n: network(graph, normal(2, 3), n, normal(2, 2), normal(1, 1)) for n in (1, 5)}
+    assert {n: len(states) for n, states in outputs.items()} == {1: 1, 5: 5}
+    np.testing.assert_array_equal(outputs[1][0], outputs[5][0])
+    assert [v.ref() for v in network.variables] == before
+    assert names_and_shapes(network) == expected
+
+
+@pytest.mark.parametrize(
+    "edge_size, global_size, with_edges, with_globals",
+    [
+        (0, 0, True, False),
+        (0, 0, False, True),
+        (EDGE, 0, False, False),
+        (EDGE, 0, True, True),
+        (0, GLOBAL, False, False),
+        (0, GLOBAL, True, False),
+        (EDGE, GLOBAL, True, False),
+    ],
+)
+def test_edges_and_globals_that_do_not_fit_raise_what_was_expected(
+    edge_size, global_size, with_edges, with_globals
+):
+    graph = SparseGraph([0, 1], [1, 0], 2)
+    network = RecurrentRelationalNetwork(3, 4, edge_size=edge_size, global_size=global_size)
+    edges = normal(2, EDGE) if with_edges else None
+    globals_ = normal(1, GLOBAL) if with_globals else None
+    expected = f"made for edge_size={edge_size} and global_size={global_size}, got"
+    with pytest.raises(ValueError, match=expected):
+        network(graph, normal(2, 3), 1, edges, globals_)
+
+
+def test_a_message_function_without_hidden_layers_is_refused():
+    with pytest.raises(ValueError, match="at least one hidden layer"):
+        MessageFunction(3, [], 4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bfloat16_is_close_to_float32(form):
+    graph, _, _, real, num_graphs = make_case(form)
+    networks = [
+        RecurrentRelationalNetwork(3, 32, edge_size=EDGE, global_size=GLOBAL, compute_dtype=dtype)
+        for dtype in ("float32", "bfloat16")
+    ]
+    for exact, rounded in zip(*(network.variables for network in networks), strict=True):
+        assert exact.dtype == rounded.dtype == tf.float32
+        rounded.assign(exact)
+    inputs = draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)
+    states, gradients = [], []
+    for network in networks:
+        with tf.GradientTape() as tape:
+            hidden = network(graph, normal(len(real), 3), 3, *inputs)
+            loss = tf.reduce_sum(tf.boolean_mask(hidden[-1], real) ** 2)
+        states.append(hidden)
+        gradients.append(tape.gradient(loss, network.variables))
+    for expected, actual in zip(*states, strict=True):
+        expected, actual = expected[real], actual[real]
+        assert actual.dtype == tf.float32
+        assert 0 < tf.norm(actual - expected) / tf.norm(expected) < 0.03
+    for expected, actual in zip(*gradients, strict=True):
+        assert actual.dtype == tf.float32
+        assert tf.norm(actual - expected) / tf.norm(expected) < 0.1
+
+
+def test_the_network_may_be_traced_with_sizes_unknown():
+    network = RecurrentRelationalNetwork(3, 6)
+    randomize(network)
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, 3]),
+        ]
+    )
+    def states(senders, receivers, features):
+        return network(SparseGraph(senders, receivers, tf.shape(features)[0]), features, 2)
+
+    for arguments in (([0, 1], [1, 0], normal(2, 3)), ([0, 1, 3, 3], [1, 2, 0, 3], normal(4, 3))):
+        eager = states.python_function(*arguments)
+        for actual, expected in zip(states(*arguments), eager, strict=True):
+            assert_close(actual, expected)
