@@ -1,7 +1,7 @@
-# make run: prepare bAbI, train a quick model, print its table.  make test: lint and the whole test suite.
+# make run prepares bAbI, trains a quick model and prints its table; make test runs lint and tests.
 PYTHON ?= python3
 BIN := .venv/bin
-# The archive, if one is at hand; otherwise it is downloaded.
+# The bAbI archive, if one is at hand; otherwise it is downloaded.
 BABI ?= $(firstword $(wildcard data/tasks_1-20_v1-2.tar.gz ../shared/data/babi/tasks_1-20_v1-2.tar.gz))
 
 .PHONY: setup run test lint
@@ -9,7 +9,7 @@ BABI ?= $(firstword $(wildcard data/tasks_1-20_v1-2.tar.gz ../shared/data/babi/t
 setup: .venv/installed
 
 .venv/installed: pyproject.toml
-	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed, this is " + sys.version'
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
@@ -19,9 +19,13 @@ run: setup data/babi.h5
 	$(BIN)/python main.py --config configs/babi.py:quick
 
 data/babi.h5: | setup
-	$(BIN)/python -m data_prep babi $(if $(BABI),--source $(BABI)) --supplement en --out $@ \
-	|| (echo 'No archive: simulated stories take its place.' \
-	    && $(BIN)/python -m data_prep babi --source simulated --out $@)
+ifneq ($(BABI),)
+	$(BIN)/python -m data_prep babi --source $(BABI) --supplement en --out $@
+else
+	$(BIN)/python -m data_prep babi --supplement en --out $@ \
+	|| { echo 'No archive could be had: simulated stories take its place.'; \
+	     $(BIN)/python -m data_prep babi --source simulated --out $@; }
+endif
 
 test: lint
 	$(BIN)/python -m pytest
