@@ -65,6 +65,8 @@ def main(argv):
         if logging.level_debug():
             raise
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
+        sys.exit("interrupted; the same command goes on from the last checkpoint")
 
 
 if __name__ == "__main__":

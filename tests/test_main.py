@@ -281,6 +281,8 @@ WRONG = {
     "config file": (["--config=configs/nothing.py"], ["configs/nothing.py"]),
     "flag": (["--mode=dance"], ["--mode=dance", "train|evaluate|variables"]),
     "field's value": (["--config.train.batch_size=many"], ["train.batch_size=many"]),
+    "task": (["--config.task=nonsense"], ["task must be one of babi", "'nonsense'"]),
+    "compute_dtype": (["--config.model.compute_dtype=float8"], ["bfloat16", "'float8'"]),
     "field": (["--config.train.nonsense=1"], ["no such field", "nonsense"]),
     "field of the default": (None, ["no such field", "nonsense"]),
     "devices": (["--devices=gpu"], ["--devices=gpu", "there: no GPU, and the CPU"]),
@@ -319,10 +321,9 @@ def test_what_is_wrong_is_said_in_one_line(failures, case):
     status, out, err = failures[case]
     assert status == 1
     assert "Traceback" not in out + err
-    (line,) = (line for line in err.splitlines() if "error:" in line)
-    assert line.startswith("error: ")
-    message = err[err.index("error: ") :]
+    lines = err.splitlines()
+    (place,) = (i for i, line in enumerate(lines) if line.startswith("error: "))
     for part in WRONG[case][1]:
-        assert part in message
+        assert part in "\n".join(lines[place:])
     # Differing fields and variables are listed below the line; nothing else follows it.
-    assert all(line.startswith("  ") for line in message.splitlines()[1:])
+    assert all(line.startswith("  ") for line in lines[place + 1 :])

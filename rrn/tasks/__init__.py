@@ -1,6 +1,9 @@
 """One file per task; `create_task` makes the one a config names."""
 
 import importlib
+import pkgutil
+
+COMPUTE_DTYPES = "float32", "bfloat16"
 
 
 def create_task(config, data):
@@ -9,8 +12,16 @@ def create_task(config, data):
     config: the experiment's config; data: `rrn.data.PreparedData`.
 
     Raises:
-      ValueError: the data is not the task's.
+      ValueError: no such task, a wrong compute_dtype, or data of another task.
     """
+    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"task"})
+    if config.task not in tasks:
+        raise ValueError(f"task must be one of {', '.join(tasks)}, got {config.task!r}")
+    if config.model.compute_dtype not in COMPUTE_DTYPES:
+        raise ValueError(
+            f"model.compute_dtype must be one of {', '.join(COMPUTE_DTYPES)}, "
+            f"got {config.model.compute_dtype!r}"
+        )
     module = importlib.import_module(f"rrn.tasks.{config.task}")
     found = data.attributes.get("schema"), data.attributes.get("version")
     if found != module.SCHEMA:

@@ -51,7 +51,6 @@ class Experiment:
     def train(self, weights=None):
         """Trains from the last checkpoint, `weights` or the start; evaluates the best weights."""
         config, workdir = self.config.train, self.workdir
-        workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints = Checkpoints(
             workdir / "checkpoints",
             config.checkpoint_every_updates,
@@ -59,6 +58,8 @@ class Experiment:
         )
         first_update = checkpoints.latest_update()
         trainer, inputs = self._trainer(first_update)
+        # Only a config that can be trained claims the folder.
+        workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints.track(trainer)
         workdir.keep_metrics_until(first_update)
         if weights and not first_update:

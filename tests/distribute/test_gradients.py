@@ -1,0 +1,86 @@
+"""Averaging the towers' gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.distribute.gradients import average_gradients
+
+
+def slices(values, indices, rows=4):
+    return tf.IndexedSlices(
+        tf.constant(values, tf.float32), tf.constant(indices), tf.constant([rows, 2])
+    )
+
+
+def test_dense_gradients_are_weighted_by_examples():
+    towers = [[tf.constant([1.0, 2.0])], [tf.constant([5.0, -2.0])]]
+    (average,) = average_gradients(towers, [3, 1])
+    # 3/4 [1, 2] + 1/4 [5, -2]
+    np.testing.assert_allclose(average, [2.0, 1.0])
+
+
+def test_equal_weights_give_the_plain_mean():
+    towers = [[tf.constant(float(value))] for value in (1, 2, 6)]
+    np.testing.assert_allclose(average_gradients(towers, [5, 5, 5])[0], 3.0, rtol=1e-6)
+
+
+def test_one_tower_keeps_its_gradients():
+    (average,) = average_gradients([[tf.constant([0.1, 0.7])]], [7])
+    np.testing.assert_array_equal(average, np.float32([0.1, 0.7]))
+
+
+def test_sparse_gradients_stay_sparse_and_add_up_duplicated_rows():
+    one = slices([[1.0, 2.0], [3.0, 4.0]], [2, 2])
+    two = slices([[8.0, 0.0], [4.0, 4.0]], [0, 2])
+    (average,) = average_gradients([[one], [two]], [1, 3])
+    assert isinstance(average, tf.IndexedSlices)
+    # row 0: 3/4 [8, 0]; row 2: 1/4 [1 + 3, 2 + 4] + 3/4 [4, 4]
+    np.testing.assert_allclose(
+        tf.convert_to_tensor(average), [[6.0, 0.0], [0.0, 0.0], [4.0, 4.5], [0.0, 0.0]]
+    )
+
+
+def test_sparse_beside_dense_is_dense():
+    dense = tf.ones([4, 2])
+    (average,) = average_gradients([[slices([[2.0, 2.0]], [1])], [dense]], [1, 1])
+    assert isinstance(average, tf.Tensor)
+    np.testing.assert_allclose(average, [[0.5, 0.5], [1.5, 1.5], [0.5, 0.5], [0.5, 0.5]])
+
+
+def test_a_variable_that_no_tower_touches_has_no_gradient():
+    averages = average_gradients([[None, tf.constant(1.0)], [None, tf.constant(3.0)]], [1, 1])
+    assert averages[0] is None
+    np.testing.assert_allclose(averages[1], 2.0)
+
+
+def test_none_beside_other_gradients_counts_as_zero():
+    averages = average_gradients(
+        [[None, slices([[4.0, 4.0]], [3])], [tf.constant([8.0]), None]], [3, 1]
+    )
+    np.testing.assert_allclose(averages[0], [2.0])  # 1/4 8
+    assert isinstance(averages[1], tf.IndexedSlices)
+    np.testing.assert_allclose(tf.convert_to_tensor(averages[1])[3], [3.0, 3.0])  # 3/4 4
+
+
+def test_weights_may_be_tensors_known_only_when_the_graph_runs():
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.int32)])
+    def average(counts):
+        towers = [[1.0], [tf.constant(4.0)]]
+        return average_gradients(towers, tf.unstack(counts))
+
+    np.testing.assert_allclose(average(tf.constant([2, 1]))[0], 2.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("towers", "weights"),
+    [
+        ([[1.0], [1.0, None]], [1, 1]),
+        ([[1.0], [1.0]], [1]),
+        ([], []),
+    ],
+    ids=["gradients", "weights", "no tower"],
+)
+def test_lengths_that_differ_are_an_error(towers, weights):
+    with pytest.raises(ValueError, match="average_gradients"):
+        average_gradients(towers, weights)

@@ -1,0 +1,311 @@
+"""Towers: where every matrix product runs, and that N devices do what one does."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.distribute.towers import tower_gradients
+from rrn.distribute.variables import format_variables, list_variables, short_device, variable_scope
+from rrn.layers import Linear
+from rrn.training.trainer import Trainer
+from tests.helpers import CPUS, LineTask, line_batches, line_config, make_trainer, small_babi
+
+PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul", "Einsum"}
+
+
+def all_operations(concrete_function):
+    """(operation's type, its device) of a traced function and of all functions that it calls."""
+    graph = concrete_function.graph.as_graph_def()
+    nodes = list(graph.node)
+    for function in graph.library.function:
+        nodes += function.node_def
+    return [(node.op, node.device) for node in nodes]
+
+
+def products_by_device(concrete_function):
+    """Device -> number of matrix products; "" for those that are not placed."""
+    counts = {}
+    for kind, device in all_operations(concrete_function):
+        if kind in PRODUCTS:
+            place = short_device(device) if device else ""
+            counts[place] = counts.get(place, 0) + 1
+    return counts
+
+
+def count_products(function, spec):
+    counts = products_by_device(tf.function(function).get_concrete_function(spec))
+    return sum(counts.values())
+
+
+@pytest.fixture(scope="module")
+def babi(small_babi_h5):
+    tf.random.set_seed(0)
+    return small_babi(small_babi_h5, num_parts=1)
+
+
+@pytest.fixture(scope="module")
+def expected_products(babi):
+    """Products of one tower: {"encoder", "network"} -> (forward, forward and backward).
+
+    Each is traced by itself, so that nothing depends on how a training step's operations are named.
+    """
+    _, _, task = babi
+    _, inputs = make_trainer(*babi, CPUS[:1])
+    spec = inputs[0].element_spec
+    encoder, network = task.encoder.trainable_variables, task.network.trainable_variables
+
+    def encode_backward(batch):
+        with tf.GradientTape() as tape:
+            encodings = tf.nest.flatten(task.encode(batch))
+        return tape.gradient(encodings, encoder)
+
+    def encodings_of(batch):  # leaves of the right shapes, made without products
+        return {
+            name: tf.zeros([tf.size(batch[name]["ends"]), task.config.encoding_size])
+            for name in ("facts", "questions")
+        }
+
+    def loss(batch):
+        return task.loss(encodings_of(batch), batch, None)[0]
+
+    def loss_backward(batch):
+        encodings = encodings_of(batch)
+        with tf.GradientTape() as tape:
+            tape.watch(encodings)
+            value = task.loss(encodings, batch, None)[0]
+        return tape.gradient(value, (network, encodings))
+
+    return {
+        "encoder": (count_products(task.encode, spec), count_products(encode_backward, spec)),
+        "network": (count_products(loss, spec), count_products(loss_backward, spec)),
+    }
+
+
+def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expected_products):
+    trainer, _ = make_trainer(*babi, CPUS[1:])
+    counts = products_by_device(trainer.one_update)
+    encoder_forward, encoder = expected_products["encoder"]
+    network_forward, network = expected_products["network"]
+    assert encoder > encoder_forward > 0 and network > network_forward > 0
+    # On CPU:0 are the encoder's products for all towers, forward and backward, and no others.
+    assert counts == {"CPU:0": 3 * encoder, "CPU:1": network, "CPU:2": network, "CPU:3": network}
+
+
+def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
+    trainer, _ = make_trainer(*babi, CPUS)
+    counts = products_by_device(trainer.one_update)
+    encoder, network = expected_products["encoder"][1], expected_products["network"][1]
+    assert counts == {
+        "CPU:0": 4 * encoder + network,
+        "CPU:1": network,
+        "CPU:2": network,
+        "CPU:3": network,
+    }
+
+
+def test_variables_and_slots_live_where_the_policy_says():
+    for policy, place in (("cpu", "CPU:0"), ("first_device", "CPU:2")):
+        with variable_scope(policy, CPUS[2:]):
+            task = LineTask()
+        batches = line_batches(task, [[0, 1]])
+        trainer = Trainer(task, line_config(), CPUS[2:], [batches.element_spec] * 2)
+        slots = [*trainer.optimizer.m, *trainer.optimizer.v]
+        assert {short_device(v.device) for v in [*trainer.model_variables, *slots]} == {place}
+    with pytest.raises(ValueError, match="policy must be one of cpu, first_device, got 'gpu'"):
+        variable_scope("gpu", CPUS)
+
+
+# N devices and one device
+
+
+def _five_updates(babi, devices, initial):
+    """The first update's metrics and gradients, all updates' examples, the variables after five."""
+    for variable, value in initial.items():
+        variable.deref().assign(value)
+    trainer, inputs = make_trainer(*babi, devices)
+    result = {"rows": [], "examples": []}
+    for update, batches in zip(range(5), zip(*inputs, strict=True), strict=False):
+        metrics, finite = trainer.update_once(batches)
+        assert finite
+        if update == 0:
+            result["metrics"] = {n: (a.numpy(), b.numpy()) for n, (a, b) in metrics.items()}
+            # Adam's m is now a tenth of the gradient.
+            result["gradients"] = [10.0 * m.numpy() for m in trainer.optimizer.m]
+        result["rows"].append([batch["rows"].numpy() for batch in batches])
+        result["examples"].append([batch["examples"].numpy() for batch in batches])
+    result["variables"] = [variable.numpy() for variable in trainer.model_variables]
+    result["averages"] = [average.numpy() for average in trainer.averages.averages]
+    return result
+
+
+@pytest.fixture(scope="module")
+def clipped_babi(small_babi_h5):
+    """Every part of an update is in use: clipping, L2, dropout, averaged weights."""
+    tf.random.set_seed(0)
+    config, data, task = small_babi(small_babi_h5)
+    config.train.update(clip_norm=0.1, l2=1e-3, average_decay=0.9)
+    initial = {
+        variable.ref(): variable.numpy()
+        for module in (task.encoder, task.network)
+        for variable in module.trainable_variables
+    }
+    assert config.model.readout_dropout == 0.5
+    return (config, data, task), initial
+
+
+@pytest.fixture(scope="module")
+def one_device(clipped_babi):
+    return _five_updates(clipped_babi[0], CPUS[:1], clipped_babi[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3, 4])  # 16 examples on 3 devices: 5, 5 and 6
+def test_several_devices_equal_one(clipped_babi, one_device, count):
+    several = _five_updates(clipped_babi[0], CPUS[:count], clipped_babi[1])
+    assert several["metrics"].keys() == one_device["metrics"].keys() >= {"loss", "gradient_norm"}
+    for name, pair in one_device["metrics"].items():
+        for ours, theirs in zip(several["metrics"][name], pair, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5, rtol=1e-5, err_msg=name)
+    for part in ("gradients", "variables", "averages"):
+        for ours, theirs in zip(several[part], one_device[part], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+    # No two devices have the same places, and together they have the one-device batch.
+    for update in range(5):
+        rows, examples = several["rows"][update], several["examples"][update]
+        assert sorted(np.concatenate(rows)) == list(range(16))
+        assert max(map(len, rows)) - min(map(len, rows)) <= 1
+        (all_rows,), (all_examples,) = one_device["rows"][update], one_device["examples"][update]
+        drawn = dict(zip(all_rows, all_examples, strict=True))
+        for r, e in zip(rows, examples, strict=True):
+            assert [drawn[row] for row in r] == e.tolist()
+
+
+# Variables and who reads them
+
+
+def _listing(babi, devices):
+    trainer, _ = make_trainer(*babi, devices)
+    return list_variables(trainer.model_variables, trainer.tower_reads), trainer
+
+
+def _reads_in_graph(trainer):
+    """Variable's name -> number of operations of the traced update that read it."""
+    graph = trainer.one_update.graph
+    variables = {id(v.handle): v.name.removesuffix(":0") for v in trainer.model_variables}
+    names = {
+        inner.op.name: variables[id(outer)]
+        for outer, inner in graph.captures
+        if id(outer) in variables
+    }
+    counts = dict.fromkeys(variables.values(), 0)
+    for operation in graph.get_operations():
+        if operation.type in ("ReadVariableOp", "ResourceGather") and (
+            name := names.get(operation.inputs[0].op.name)
+        ):
+            counts[name] += 1
+    return counts
+
+
+@pytest.mark.slow
+def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
+    lists = []
+    for num_steps, devices in ((1, 1), (1, 4), (5, 1)):
+        babi = small_babi(small_babi_h5, num_steps=num_steps, num_parts=1)
+        rows, trainer = _listing(babi, CPUS[:devices])
+        names = [row["name"] for row in rows]
+        assert names == sorted({v.name.removesuffix(":0") for v in trainer.model_variables})
+        assert len(names) == len(trainer.model_variables)
+        # The graph holds the towers' reads, and one more for each variable in the L2 term.
+        l2 = {variable.name.removesuffix(":0") for variable in babi[2].regularized()}
+        assert _reads_in_graph(trainer) == {name: devices + (name in l2) for name in names}
+        towers = {f"tower {i}": 1 for i in range(devices)}
+        assert [row.pop("readers") for row in rows] == [towers] * len(rows)
+        lists.append(rows)
+    assert lists[0] == lists[1] == lists[2]
+
+
+def test_the_table_of_variables_has_one_line_each_and_totals():
+    with tf.device("CPU:0"):
+        variables = [tf.Variable(tf.zeros([2, 3]), name="b"), tf.Variable(tf.zeros([4]), name="a")]
+    reads = {"tower 0": {variables[0].ref(): 1}, "tower 1": {v.ref(): 2 for v in variables}}
+    rows = list_variables(variables, reads)
+    assert rows == [
+        {
+            "name": "a",
+            "shape": [4],
+            "dtype": "float32",
+            "bytes": 16,
+            "device": "CPU:0",
+            "readers": {"tower 1": 2},
+        },
+        {
+            "name": "b",
+            "shape": [2, 3],
+            "dtype": "float32",
+            "bytes": 24,
+            "device": "CPU:0",
+            "readers": {"tower 0": 1, "tower 1": 2},
+        },
+    ]
+    _, a, b, totals = format_variables(rows).splitlines()
+    assert a.split() == ["a", "4", "16", "CPU:0", "tower", "1", "2"]
+    assert b.split()[:4] == ["b", "2x3", "24", "CPU:0"]
+    assert totals == "2 variables, 10 parameters, 40 bytes"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("/job:localhost/replica:0/task:0/device:GPU:1", "GPU:1"),
+        ("/device:CPU:0", "CPU:0"),
+        ("/job:worker/replica:0/task:1/device:GPU:0", "/job:worker/task:1/GPU:0"),
+    ],
+)
+def test_short_device(name, short):
+    assert short_device(name) == short
+
+
+# tower_gradients
+
+
+def test_gradients_pass_through_the_encodings_and_unreached_variables_have_none():
+    encoder, network, unused = Linear(3, 2), Linear(2, 1), tf.Variable(1.0)
+    variables = [encoder.w, encoder.b, network.w, network.b, unused]
+    x = tf.random.normal([5, 3])
+
+    def encode(batch):
+        return {"used": encoder(batch), "not used": encoder(batch) ** 2}
+
+    def loss_fn(encodings, batch):
+        # An encoder's variable that the loss reads directly gets both parts of its gradient.
+        return tf.reduce_sum(network(encodings["used"]) ** 2) + tf.reduce_sum(encoder.w**2), "aux"
+
+    result = tower_gradients(CPUS[1], encode, loss_fn, x, variables)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(network(encoder(x)) ** 2) + tf.reduce_sum(encoder.w**2)
+    expected = tape.gradient(loss, variables)
+    np.testing.assert_allclose(result.loss, loss, rtol=1e-6)
+    assert result.aux == "aux"
+    assert result.gradients[4] is None and expected[4] is None
+    for ours, theirs in zip(result.gradients[:4], expected[:4], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    assert "CPU:1" in result.gradients[2].device and "CPU:0" in result.gradients[1].device
+
+
+@pytest.mark.parametrize("encode", [lambda batch: {}, lambda batch: {"x": 2.0 * batch}])
+def test_an_encoder_without_variables_works(encode):
+    network = Linear(3, 1)
+    x = tf.random.normal([5, 3])
+
+    def loss_fn(encodings, batch):
+        return tf.reduce_sum(network(encodings.get("x", 2.0 * batch)) ** 2), None
+
+    variables = [network.w, network.b, tf.Variable(0.0)]
+    result = tower_gradients(CPUS[1], encode, loss_fn, x, variables)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(network(2.0 * x) ** 2)
+    for ours, theirs in zip(result.gradients, tape.gradient(loss, variables), strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    assert result.reads == {network.w.ref(): 1, network.b.ref(): 1}

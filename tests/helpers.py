@@ -1,0 +1,156 @@
+"""Small settings, a small bAbI file and a hand-made task that several rooms' tests share."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from rrn.data import read_prepared, training_inputs
+from rrn.layers import Embedding, Linear
+from rrn.random import ExampleRandom
+from rrn.tasks import create_task
+from rrn.training.trainer import Trainer
+
+ROOT = Path(__file__).resolve().parents[1]
+CPUS = [f"/device:CPU:{i}" for i in range(4)]
+
+
+def load_config(file, variant=""):
+    """`get_config(variant)` of a file of configs/."""
+    spec = importlib.util.spec_from_file_location(Path(file).stem, ROOT / "configs" / file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(variant)
+
+
+def make_small(config, path):
+    """Sizes at which bAbI on the small file traces fast."""
+    config.data.path = str(path)
+    config.model.update(
+        embedding_size=8, encoding_size=6, hidden_size=16, max_facts=6, num_steps=2, num_parts=2
+    )
+    config.train.batch_size = 16
+    return config
+
+
+def small_babi(path, **model):
+    """(config, prepared data, task) of bAbI at small sizes; `model` changes the model's config."""
+    config = make_small(load_config("babi.py", "test"), path)
+    config.model.update(model)
+    data = read_prepared(path)
+    return config, data, create_task(config, data)
+
+
+def make_trainer(config, data, task, devices, first_update=0):
+    """(Trainer, its devices' inputs)."""
+    inputs = training_inputs(
+        task, data.arrays("train"), config.train.batch_size, len(devices), config.seed, first_update
+    )
+    specs = [dataset.element_spec for dataset in inputs]
+    return Trainer(task, config.train, devices, specs), inputs
+
+
+def write_babi_texts(folder):
+    """bAbI text files of tasks 1 to 3: people walk, and are asked for after every 1 to 3 facts."""
+    folder = folder / "en-valid-10k"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    people, places = ["Mary", "John", "Daniel"], ["kitchen", "garden", "office", "hall"]
+    for task in (1, 2, 3):
+        for split, stories in (("train", 20), ("valid", 5), ("test", 5)):
+            lines = []
+            for _ in range(stories):
+                number, where = 0, {}
+                for _ in range(3):
+                    for _ in range(rng.integers(1, 4)):
+                        number += 1
+                        who, place = rng.choice(people), rng.choice(places)
+                        where[who] = place, number
+                        lines.append(f"{number} {who} went to the {place}.")
+                    number += 1
+                    who = rng.choice(list(where))
+                    place, told = where[who]
+                    lines.append(f"{number} Where is {who}?\t{place}\t{told}")
+            (folder / f"qa{task}_{split}.txt").write_text("\n".join(lines) + "\n")
+
+
+class LineTask:
+    """y is a line of the encoded x, plus noise; 12 examples of 2 kinds.
+
+    The encoder has a dense layer and an embedding (sparse gradients), the network a dense layer.
+    """
+
+    def __init__(self, noise=0.1):
+        self.noise = noise
+        self.encoder, self.network = tf.Module(name="encoder"), tf.Module(name="network")
+        self.encoder.linear = Linear(3, 2, name="encoder_linear")
+        self.encoder.embedding = Embedding(2, 2)
+        self.network.linear = Linear(2, 1, name="network_linear")
+        rng = np.random.default_rng(1)
+        self.arrays = {
+            "x": tf.constant(rng.normal(size=[12, 3]), tf.float32),
+            "y": tf.constant(rng.normal(size=[12]), tf.float32),
+            "kind": tf.constant([0, 1, 1] * 4),
+        }
+
+    def num_examples(self, arrays):
+        return len(arrays["y"])
+
+    def draw_examples(self, arrays, seed, batch_size):
+        draws = tf.random.stateless_uniform([batch_size], seed)
+        return tf.cast(draws * tf.cast(tf.size(arrays["y"]), tf.float32), tf.int32)
+
+    def sizes(self, arrays, examples):
+        return tf.zeros_like(examples)
+
+    def make_batch(self, arrays, examples, random):
+        batch = {name: tf.gather(array, examples) for name, array in arrays.items()}
+        return {**batch, "noise": self.noise * random.uniform([])}
+
+    def encode(self, batch):
+        return {"h": self.encoder.linear(batch["x"]) + self.encoder.embedding(batch["kind"])}
+
+    def loss(self, encodings, batch, random):
+        h = encodings["h"]
+        if random is not None:
+            h *= tf.cast(random.uniform([2]) < 0.5, tf.float32) * 2.0
+        loss = (self.network.linear(h)[:, 0] + batch["noise"] - batch["y"]) ** 2
+        return loss, {"loss": loss}
+
+    def regularized(self):
+        return [self.encoder.linear.w, self.network.linear.w]
+
+    def metrics(self, batch, outputs):
+        """The mean of y, over all and by kind."""
+        ones = tf.ones_like(batch["y"])
+        by_kind = [tf.math.unsorted_segment_sum(v, batch["kind"], 2) for v in (batch["y"], ones)]
+        return {"y": (tf.reduce_sum(batch["y"]), tf.reduce_sum(ones)), "y_by_kind": tuple(by_kind)}
+
+    def results(self, arrays, outputs):
+        loss = [float(outputs["loss"].mean())]
+        return {"metrics": {"loss": loss[0]}, "by_step": {"loss": loss}}
+
+
+def line_batches(task, examples):
+    """A data set of one device's batches: `examples` has one row of ids for each update."""
+    examples = np.asarray(examples)
+
+    def batch_of(update, ids):
+        random = ExampleRandom([0, 0], ids, 12)
+        batch = task.make_batch(task.arrays, ids, random)
+        rows = tf.range(tf.size(ids))
+        seed = tf.stack([7, tf.cast(update, tf.int32)])
+        return {**batch, "examples": ids, "rows": rows, "seed": seed}
+
+    updates = tf.range(len(examples))
+    return tf.data.Dataset.from_tensor_slices((updates, np.int32(examples))).map(batch_of)
+
+
+def line_config(**fields):
+    """The experiment's `train` for `LineTask`."""
+    config = ConfigDict(load_config("babi.py", "test").train)
+    config.update(batch_size=6, learning_rate=0.01, l2=0.0, num_updates=10)
+    config.update(fields)
+    return config

@@ -1,0 +1,90 @@
+"""Checkpoints: the last states and the best."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.training.checkpoints import Checkpoints
+from rrn.training.trainer import Trainer
+from tests.helpers import CPUS, LineTask, line_batches, line_config
+
+
+def make_trainer(num_devices=1, **fields):
+    task = LineTask()
+    inputs = [line_batches(task, [[0, 1, 2]] * 9) for _ in range(num_devices)]
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, line_config(**fields), CPUS[:num_devices], specs)
+    return trainer, [iter(dataset) for dataset in inputs]
+
+
+def tracked(folder, trainer, every_updates=100, every_seconds=1000):
+    checkpoints = Checkpoints(folder, every_updates, every_seconds)
+    checkpoints.track(trainer)
+    return checkpoints
+
+
+def state(trainer):
+    optimizer, averages = trainer.optimizer, trainer.averages.averages
+    variables = [*trainer.model_variables, *optimizer.m, *optimizer.v, *averages]
+    return [trainer.update.numpy(), *(variable.numpy() for variable in variables)]
+
+
+@pytest.mark.parametrize("num_devices", [1, 3])
+def test_everything_that_training_needs_is_restored(tmp_path, num_devices):
+    ours, iterators = make_trainer(average_decay=0.9)
+    checkpoints = tracked(tmp_path, ours)
+    assert checkpoints.latest is None and checkpoints.latest_update() == 0
+    assert checkpoints.best_loss.numpy() == np.inf
+    ours.train(iterators, tf.constant(4))
+    checkpoints.save_best(0.25)
+    checkpoints.save()
+    theirs, _ = make_trainer(num_devices, average_decay=0.9)
+    assert Checkpoints(tmp_path, 100, 1000).latest_update() == 4
+    restored = tracked(tmp_path, theirs)
+    assert theirs.update == 4 and restored.best_loss.numpy() == 0.25
+    for a, b in zip(state(ours), state(theirs), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_state_that_does_not_fit_is_an_error(tmp_path):
+    ours, _ = make_trainer(average_decay=0.9)
+    tracked(tmp_path, ours).save()
+    ours.update.assign(1)
+    tracked(tmp_path, ours).save()
+    theirs, _ = make_trainer()  # has no averages for those in the file
+    with pytest.raises(AssertionError, match="averages"):
+        tracked(tmp_path, theirs)
+
+
+def test_the_last_two_states_and_the_best_one_are_kept(tmp_path):
+    trainer, iterators = make_trainer()
+    checkpoints = tracked(tmp_path, trainer)
+    for loss in (3.0, 2.0, 1.0):
+        trainer.train(iterators, tf.constant(1))
+        checkpoints.save_best(loss)
+        checkpoints.save()
+        checkpoints.save()  # the same update again is not written again
+    names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.index")}
+    assert names == {"last/ckpt-2.index", "last/ckpt-3.index", "best/ckpt-3.index"}
+    assert checkpoints.latest_update() == 3
+    best = tf.train.load_checkpoint(str(tmp_path / "best"))
+    assert best.get_tensor("best_loss/.ATTRIBUTES/VARIABLE_VALUE") == 1.0
+
+
+def test_a_checkpoint_is_due_after_updates_or_seconds(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    trainer, _ = make_trainer()
+    checkpoints = tracked(tmp_path, trainer, every_updates=10, every_seconds=60)
+    due = {}
+    for update in (1, 9, 10, 11, 20):
+        trainer.update.assign(update)
+        due[update] = checkpoints.due()
+    assert due == {1: False, 9: False, 10: True, 11: False, 20: True}
+    trainer.update.assign(21)
+    now[0] += 59
+    assert not checkpoints.due()
+    now[0] += 1
+    assert checkpoints.due()
+    checkpoints.save()
+    assert not checkpoints.due()

@@ -1,0 +1,179 @@
+"""Adam, the learning rate, clipping and averaged weights against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from rrn.training.optimizer import Adam, AveragedWeights, clip_by_global_norm, learning_rate
+
+
+def numpy_adam(value, gradients, rates, beta_1=0.9, beta_2=0.999, epsilon=1e-8):
+    """TensorFlow 1's formula in float64."""
+    w = np.asarray(value, np.float64)
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for t, (g, rate) in enumerate(zip(gradients, rates, strict=True), 1):
+        rate_t = rate * math.sqrt(1 - beta_2**t) / (1 - beta_1**t)
+        m = beta_1 * m + (1 - beta_1) * g
+        v = beta_2 * v + (1 - beta_2) * g * g
+        w = w - rate_t * m / (np.sqrt(v) + epsilon)
+    return w, m, v
+
+
+def test_adam_is_tensorflow_1s_for_dense_and_sparse_gradients():
+    rng = np.random.default_rng(0)
+    variables = [tf.Variable(rng.normal(size=[4, 3]), dtype=tf.float32) for _ in range(2)]
+    initial = [variable.numpy() for variable in variables]
+    adam = Adam(variables)
+    gradients, rates = ([], []), 0.01 * (1 + np.arange(20))
+    for update, rate in enumerate(rates):
+        # Tiny gradients too, where it matters that ε is added to the uncorrected sqrt(v).
+        dense = rng.normal(size=[4, 3]).astype(np.float32) * np.float32(10.0 ** rng.integers(-9, 1))
+        values = rng.normal(size=[3, 3]).astype(np.float32)
+        sparse = tf.IndexedSlices(values, tf.constant([2, 0, 2]), tf.constant([4, 3]))
+        summed = np.zeros([4, 3])
+        np.add.at(summed, [2, 0, 2], values)
+        gradients[0].append(dense.astype(np.float64))
+        gradients[1].append(summed)
+        adam.apply([tf.constant(dense), sparse], tf.constant(rate, tf.float32), tf.constant(update))
+    for i, variable in enumerate(variables):
+        w, m, v = numpy_adam(initial[i], gradients[i], rates)
+        np.testing.assert_allclose(variable, w, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(adam.m[i], m, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(adam.v[i], v, rtol=1e-5, atol=1e-6)
+
+
+def test_the_first_update_of_adam_by_hand():
+    variable = tf.Variable([1.0, 1.0, 1.0])
+    Adam([variable]).apply([tf.constant([2.0, -3e-7, 0.0])], tf.constant(0.1), tf.constant(0))
+    # rate_1 = 0.1 sqrt(0.001) / 0.1 = 0.0316228; m = 0.1 g; sqrt(v) = 0.0316228 |g|, so the step is
+    # 0.1 g / (|g| + 1e-8 / 0.0316228) = 0.1 g / (|g| + 3.16e-7)
+    np.testing.assert_allclose(variable, [0.9, 1 + 0.1 * 3 / 6.16228, 1.0], rtol=1e-5)
+
+
+def test_no_gradient_leaves_value_and_slots_as_they_are():
+    variables = [tf.Variable([0.1, 0.2]), tf.Variable([0.3])]
+    adam = Adam(variables)
+    adam.apply([tf.constant([1.0, 2.0]), tf.constant([3.0])], 0.1, 0)
+    before = [tensor.numpy() for tensor in (variables[0], adam.m[0], adam.v[0])]
+    moved = variables[1].numpy()
+    adam.apply([None, tf.constant([3.0])], 0.1, 1)
+    for tensor, value in zip((variables[0], adam.m[0], adam.v[0]), before, strict=True):
+        np.testing.assert_array_equal(tensor, value)
+    assert variables[1].numpy() != moved
+
+
+def test_slots_stand_beside_their_variables_and_are_not_trainable():
+    with tf.device("CPU:2"):
+        variable = tf.Variable(tf.ones([2]), name="w")
+    adam, averages = Adam([variable]), AveragedWeights([variable], 0.9)
+    slots = [adam.m[0], adam.v[0], averages.averages[0]]
+    assert [slot.device for slot in slots] == 3 * [variable.device]
+    assert [slot.name for slot in slots] == ["w/m:0", "w/v:0", "w/average:0"]
+    assert not any(slot.trainable for slot in slots)
+
+
+# The learning rate
+
+
+def rates(updates, **fields):
+    fields = {"warmup_updates": 0, "num_updates": 100, "decay": "constant", **fields}
+    config = ConfigDict({"learning_rate": 0.2, **fields})
+    return [learning_rate(config, tf.constant(u, tf.int64)).numpy() for u in updates]
+
+
+def test_a_constant_rate():
+    np.testing.assert_allclose(rates([0, 50, 10**6]), [0.2] * 3, rtol=1e-6)
+
+
+def test_linear_warm_up():
+    expected = [0.05, 0.1, 0.15, 0.2, 0.2, 0.2]
+    np.testing.assert_allclose(rates([0, 1, 2, 3, 4, 99], warmup_updates=4), expected, rtol=1e-6)
+
+
+def test_half_a_cosine_after_the_warm_up():
+    updates = [0, 9, 10, 55, 100, 130]
+    got = rates(updates, warmup_updates=10, num_updates=100, decay="cosine")
+    # in the warm-up 1/10 and 10/10; then 0.2 (1 + cos(π (u - 10) / 90)) / 2; zero from the end on
+    np.testing.assert_allclose(got, [0.02, 0.2, 0.2, 0.1, 0.0, 0.0], rtol=1e-5, atol=1e-7)
+
+
+def test_a_warm_up_as_long_as_training_is_fine():
+    got = rates([0, 99], warmup_updates=100, num_updates=100, decay="cosine")
+    np.testing.assert_allclose(got, [0.002, 0.2], rtol=1e-5)
+
+
+def test_an_unknown_decay_is_an_error():
+    with pytest.raises(ValueError, match="decay must be constant or cosine, got 'linear'"):
+        rates([0], decay="linear")
+
+
+# Clipping
+
+
+def test_clipping_scales_to_the_norm():
+    gradients = [tf.constant([3.0, 0.0]), None, tf.constant([[4.0]])]
+    clipped, norm = clip_by_global_norm(gradients, 2.0)
+    np.testing.assert_allclose(norm, 5.0)
+    np.testing.assert_allclose(clipped[0], [1.2, 0.0], rtol=1e-6)
+    assert clipped[1] is None
+    np.testing.assert_allclose(clipped[2], [[1.6]], rtol=1e-6)
+
+
+def test_gradients_within_the_norm_keep_their_bits():
+    gradient = tf.constant([0.3, 0.4])
+    clipped, _ = clip_by_global_norm([gradient], 0.6)
+    np.testing.assert_array_equal(clipped[0], gradient)
+
+
+def test_no_clipping_at_zero():
+    clipped, norm = clip_by_global_norm([tf.constant([30.0, 40.0])], 0.0)
+    np.testing.assert_allclose(norm, 50.0)
+    np.testing.assert_array_equal(clipped[0], [30.0, 40.0])
+
+
+@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
+def test_the_norm_of_a_sparse_gradient_is_that_of_its_sum(clip_norm):
+    sparse = tf.IndexedSlices(
+        tf.constant([[1.0], [2.0], [4.0]]), tf.constant([1, 1, 0]), tf.constant([3, 1])
+    )
+    clipped, norm = clip_by_global_norm([sparse], clip_norm)
+    np.testing.assert_allclose(norm, 5.0)  # rows 4 and 1 + 2
+    expected = np.array([[4.0], [3.0], [0.0]]) / (5.0 if clip_norm else 1.0)
+    np.testing.assert_allclose(tf.convert_to_tensor(clipped[0]), expected, rtol=1e-6)
+
+
+# Averaged weights
+
+
+def test_averages_follow_the_variable():
+    variable = tf.Variable([1.0, 2.0])
+    averages = AveragedWeights([variable], 0.75)
+    np.testing.assert_array_equal(averages.averages[0], [1.0, 2.0])
+    variable.assign([5.0, 2.0])
+    averages.update()
+    averages.update()
+    # 3/4 1 + 1/4 5 = 2; 3/4 2 + 1/4 5 = 2.75
+    np.testing.assert_allclose(averages.averages[0], [2.75, 2.0])
+
+
+def test_in_place_swaps_and_restores_exactly_also_after_an_error():
+    rng = np.random.default_rng(0)
+    variables = [tf.Variable(rng.normal(size=[50]), dtype=tf.float32) for _ in range(2)]
+    averages = AveragedWeights(variables, 0.9)
+    for variable in variables:
+        variable.assign_add(rng.normal(size=[50]).astype(np.float32))
+    averages.update()
+    values = [variable.numpy() for variable in variables]
+    means = [average.numpy() for average in averages.averages]
+    with averages.in_place():
+        for variable, mean in zip(variables, means, strict=True):
+            np.testing.assert_array_equal(variable, mean)
+    with pytest.raises(KeyError), averages.in_place():
+        raise KeyError
+    for variable, value in zip(variables, values, strict=True):
+        np.testing.assert_array_equal(variable, value)
+    for average, mean in zip(averages.averages, means, strict=True):
+        np.testing.assert_array_equal(average, mean)

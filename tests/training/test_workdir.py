@@ -1,0 +1,107 @@
+"""A run's folder."""
+
+import json
+import os
+
+import pytest
+
+from rrn.training.workdir import Workdir
+
+CONFIG = {
+    "config": "a.py",
+    "train": {"l2": 0.1, "batch_size": 8},
+    "evaluate": {"split": "test"},
+}
+
+
+@pytest.fixture
+def workdir(tmp_path):
+    workdir = Workdir(tmp_path / "new" / "run")
+    workdir.create(CONFIG)
+    return workdir
+
+
+def changed(**train):
+    return {**CONFIG, "train": {**CONFIG["train"], **train}}
+
+
+def test_create_writes_the_config(workdir):
+    assert json.loads((workdir / "config.json").read_text()) == CONFIG
+    assert os.listdir(workdir.path) == ["config.json"]
+
+
+def test_the_same_config_may_come_again(workdir):
+    workdir.create(CONFIG)
+    workdir.create({**CONFIG, "evaluate": {"split": "valid", "passes": 3}})
+    assert json.loads((workdir / "config.json").read_text()) == CONFIG
+
+
+def test_another_config_is_an_error_that_names_the_fields(workdir):
+    other = changed(l2=0.2, clip_norm=1.0)
+    del other["train"]["batch_size"]
+    with pytest.raises(ValueError, match="holds a run of another config") as error:
+        workdir.create({**other, "evaluate": {"split": "valid"}})
+    assert str(workdir.path) in str(error.value)
+    lines = [line.strip() for line in str(error.value).splitlines()[1:]]
+    assert lines == [
+        "train.batch_size: 8 there, absent wanted",
+        "train.clip_norm: absent there, 1.0 wanted",
+        "train.l2: 0.1 there, 0.2 wanted",
+    ]
+    assert json.loads((workdir / "config.json").read_text()) == CONFIG
+
+
+def test_json_appears_whole_or_not_at_all(workdir, monkeypatch):
+    workdir.write_json("results.json", {"a": 1})
+    with pytest.raises(TypeError):
+        workdir.write_json("results.json", {"a": 2, "b": object()})
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "replace", killed)
+        workdir.write_json("results.json", {"a": 3})
+    assert json.loads((workdir / "results.json").read_text()) == {"a": 1}
+
+
+def lines_of(workdir):
+    return [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_metrics_are_appended_as_lines(workdir):
+    for update in (5, 10):
+        workdir.append_metrics({"update": update, "by_step": [0.5, 1.0]})
+    assert lines_of(workdir) == [{"update": u, "by_step": [0.5, 1.0]} for u in (5, 10)]
+
+
+@pytest.mark.parametrize("end", ["", '{"update": 11, "lo', '{"update"', "\0\0\0\0"])
+def test_metrics_after_the_last_checkpoint_are_dropped(workdir, end):
+    for update in (5, 10, 10, 12):
+        workdir.append_metrics({"update": update})
+    with (workdir / "metrics.jsonl").open("a") as file:
+        file.write(end)
+    workdir.keep_metrics_until(10)
+    workdir.append_metrics({"update": 11})
+    assert lines_of(workdir) == [{"update": u} for u in (5, 10, 10, 11)]
+
+
+def test_a_cut_off_line_is_dropped_though_all_others_are_kept(workdir):
+    workdir.append_metrics({"update": 5})
+    with (workdir / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 6, "loss": 0.')
+    workdir.keep_metrics_until(100)
+    assert lines_of(workdir) == [{"update": 5}]
+
+
+def test_no_metrics_yet(workdir):
+    workdir.keep_metrics_until(0)
+    assert os.listdir(workdir.path) == ["config.json"]
+
+
+def test_figures(workdir):
+    from matplotlib.figure import Figure
+
+    paths = workdir.save_figures({"errors": Figure(), "steps": Figure()})
+    assert paths == [workdir.path / "figures" / f"{name}.png" for name in ("errors", "steps")]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
