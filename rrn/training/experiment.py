@@ -103,9 +103,10 @@ class Experiment:
             progress.training(update, means)
             if update % config.evaluate_every_updates == 0 or update == config.num_updates:
                 self._validate(trainer, evaluator, checkpoints, progress)
-            if update == config.num_updates or stop.requested or checkpoints.due():
+            if checkpoints.due():
                 checkpoints.save()
             progress.start(update)
+        checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
         """Evaluates the whole validation split and keeps the weights with the lowest loss on it."""
