@@ -5,9 +5,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from data_prep import DataError, babi
+from data_prep import DataError, babi, sudoku
 
-DATA_SETS = {"babi": babi}
+DATA_SETS = {"babi": babi, "sudoku": sudoku}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,6 +28,26 @@ def babi_h5(babi_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
+@pytest.fixture(scope="session")
+def sudoku_clues() -> Path:
+    """The real list of 17-clue puzzles; tests that need it are skipped where it is not."""
+    name = "sudoku17.txt.gz"
+    for path in (ROOT / "data" / name, ROOT.parent / "shared" / "data" / "sudoku" / name):
+        if path.exists():
+            return path
+    pytest.skip(f"data/{name} is not there")
+
+
+@pytest.fixture(scope="session")
+def sudoku_h5(sudoku_clues: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real list, prepared."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("sudoku") / "sudoku.h5"
+    assert main(["sudoku", "--clues", str(sudoku_clues), "--out", str(path)]) == 0
+    return path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def four_logical_cpus():
     """Four logical CPU devices for every test; must come before TensorFlow's first operation."""

@@ -1,0 +1,135 @@
+"""An exact Sudoku solver on NumPy arrays that takes many puzzles at once.
+
+A board is 81 bit masks of the digits that its cells may still hold. All boards of a block narrow
+their masks together, by naked singles (a cell's only digit is taken from its units), hidden singles
+(a digit with one place in a unit goes there) and locked candidates (a digit that a line can hold
+only in one box leaves that box's other lines, and the reverse). A board on which that stops is
+split in two: one digit of one cell, or any other digit there.
+"""
+
+import numpy as np
+
+BLOCK = 2048  # boards that are narrowed at once; their masks fit into a core's cache
+ALL = np.uint16(0b111111111)  # the mask of a blank cell; digit d is bit d - 1
+
+# Axes of masks [band, row, stack, column, boards] along which the cells of a unit lie.
+ROWS, COLUMNS, BOXES = (2, 3), (0, 1), (1, 3)
+# The three cells that a line shares with a box lie along the first of these axes, the other such
+# triples of the line along the second, and those of the box along the third.
+TRIPLES = ((3, 2, 1), (1, 0, 3))
+
+_COUNT = np.array([bin(mask).count("1") for mask in range(512)], np.uint8)
+
+
+def solve(
+    puzzles: np.ndarray, max_solutions: int = 2, rng: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solves puzzles and counts their solutions, up to `max_solutions` of each.
+
+    The memory is bounded by a few blocks of boards for each level of the search, whatever the
+    number of solutions.
+
+    Args:
+        puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. Givens may contradict
+            each other: such a puzzle has no solution.
+        max_solutions: the search for a puzzle ends there. 1 solves, 2 also tells whether the
+            solution is the only one.
+        rng: draws the digit that is tried first; without it, the smallest one is.
+
+    Returns:
+        solutions: [puzzles, 81] uint8, one of the solutions found; zeros if there is none.
+        counts: [puzzles] int64, the number of solutions found, at most `max_solutions`.
+    """
+    puzzles = np.asarray(puzzles, np.uint16)
+    solutions = np.zeros(puzzles.shape, np.uint8)
+    counts = np.zeros(len(puzzles), np.int64)
+    masks = np.where(puzzles == 0, ALL, np.uint16(1) << puzzles >> np.uint16(1))
+    stack = _blocks(np.ascontiguousarray(masks.T), np.arange(len(puzzles)))[::-1]
+    while stack:
+        # The newest boards first: depth first, so the stack stays short. Full blocks are fastest.
+        masks, owner = stack.pop()
+        while stack and len(owner) + len(stack[-1][1]) <= BLOCK:
+            more_masks, more_owner = stack.pop()
+            masks, owner = np.hstack([masks, more_masks]), np.hstack([owner, more_owner])
+        masks, possible, changed = _narrow(masks)
+        known = ((masks & (masks - 1)) == 0).all(axis=0)
+        solved = np.flatnonzero(possible & ~changed & known)
+        if len(solved):
+            # Below the one bit of digit d are d - 1 bits.
+            solutions[owner[solved]] = _COUNT[masks[:, solved].T - 1] + 1
+            np.add.at(counts, owner[solved], 1)
+        wanted = possible & (counts[owner] < max_solutions)
+        stuck = np.flatnonzero(wanted & ~changed & ~known)
+        if len(stuck):
+            masks, second = _branch(masks, stuck, rng)
+            stack.append((second, owner[stuck]))
+        keep = np.flatnonzero(wanted & (changed | ~known))
+        if len(keep):
+            stack.append((masks.take(keep, axis=1), owner[keep]))
+    return solutions, np.minimum(counts, max_solutions)
+
+
+def _blocks(masks, owner):
+    starts = range(0, len(owner), BLOCK)
+    return [(masks[:, i : i + BLOCK], owner[i : i + BLOCK]) for i in starts]
+
+
+def _narrow(masks):
+    """Applies each rule once. Returns the masks, and which boards are possible and changed."""
+    before = masks.reshape(3, 3, 3, 3, -1)
+    single = np.where(before & (before - 1), 0, before)
+    taken = _any(single, ROWS) | _any(single, COLUMNS) | _any(single, BOXES)
+    after = before & ~taken | single
+    possible, forced = after.all(axis=(0, 1, 2, 3)), 0
+    for unit in (ROWS, COLUMNS, BOXES):
+        once, twice = _once_and_twice(after, unit)
+        possible &= (once == ALL).all(axis=(0, 1, 2, 3))
+        forced = forced | (once & ~twice)  # digits with a single place in a unit
+    forced = forced & after
+    after = np.where(forced, forced, after)
+    for cells, line, box in TRIPLES:
+        triple = _any(after, cells)
+        # What a line can hold only in one box, that box holds only there, and the reverse.
+        after = after & ~_others(triple & ~_others(triple, line), box)
+        after = after & ~_others(triple & ~_others(triple, box), line)
+    changed = (after != before).any(axis=(0, 1, 2, 3))
+    return after.reshape(81, -1), possible, changed
+
+
+def _any(masks, axes):
+    return np.bitwise_or.reduce(masks, axis=axes, keepdims=True)
+
+
+def _others(masks, axis):
+    return np.roll(masks, 1, axis) | np.roll(masks, 2, axis)
+
+
+def _once_and_twice(masks, unit):
+    """Returns the digits that at least one and at least two cells of each unit may hold."""
+    cells = np.moveaxis(masks, unit, (0, 1))
+    once = np.zeros(cells.shape[2:], np.uint16)
+    twice = np.zeros_like(once)
+    for i, j in np.ndindex(3, 3):
+        twice |= once & cells[i, j]
+        once |= cells[i, j]
+    return np.expand_dims(once, unit), np.expand_dims(twice, unit)
+
+
+def _branch(masks, stuck, rng):
+    """Sets one cell of each stuck board to one digit. Returns also the boards without that digit.
+
+    The cell is the first of those with the fewest candidates.
+    """
+    boards = masks.take(stuck, axis=1)
+    count = _COUNT[boards]
+    cell = np.where(count > 1, count, 10).argmin(axis=0)
+    index = np.arange(len(stuck))
+    options = boards[cell, index]
+    if rng is None:
+        tried = options & -options
+    else:
+        bits = (options >> np.arange(9, dtype=np.uint16)[:, None]) & 1
+        tried = (1 << (rng.random(bits.shape) * bits).argmax(axis=0)).astype(np.uint16)
+    masks[cell, stuck] = tried
+    boards[cell, index] = options & ~tried
+    return masks, boards
