@@ -57,6 +57,8 @@ def main(argv):
         raise app.UsageError(f"unexpected arguments: {' '.join(argv[1:])}")
     from rrn.training.experiment import run  # imports TensorFlow; --help need not wait for it
 
+    if flags.FLAGS["verbosity"].using_default_value:
+        logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
@@ -70,5 +72,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    flags.FLAGS.set_default("verbosity", logging.WARNING)
     app.run(main, flags_parser=parse_flags)
