@@ -52,14 +52,14 @@ def get_config(variant=""):
     if variant == "quick":
         config.model.compute_dtype = "bfloat16"
         config.model.readout_dropout = 0.0
-        config.train.batch_size = 256
-        config.train.num_updates = 2400
+        config.model.num_parts = 6
+        config.train.batch_size = 64
+        config.train.num_updates = 7500
         config.train.learning_rate = 1e-3
         config.train.warmup_updates = 200
         config.train.decay = "cosine"
         config.train.clip_norm = 1.0
-        config.train.log_every_updates = 50
-        config.train.evaluate_every_updates = 1200
+        config.train.evaluate_every_updates = 3750
         config.train.checkpoint_every_seconds = 60
     elif variant == "test":
         config.model.num_parts = 3
