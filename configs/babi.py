@@ -6,8 +6,9 @@
 Paper: mean error 0.46 ± 0.77 %, 0.13 ± 0.35 tasks failed over 15 runs, about a day on four GPUs.
 
 Variants:
-  quick  batch 256, learning rate 1e-3 with warm-up and cosine decay, clipping, no dropout,
-         bfloat16 products. QUICK
+  quick  batch 64, learning rate 1e-3 with warm-up and cosine decay, clipping, no dropout,
+         bfloat16 products: 43.3 % mean error on the test split after 7 minutes on 2 cores of an
+         AMD EPYC (one seed).
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
