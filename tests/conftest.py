@@ -7,14 +7,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(scope="session")
-def babi_archive() -> Path:
-    """The real bAbI archive; tests that need it are skipped where it is not."""
-    name = "tasks_1-20_v1-2.tar.gz"
-    for path in (ROOT / "data" / name, ROOT.parent / "shared" / "data" / "babi" / name):
+def real_data(folder: str, name: str) -> Path:
+    """The file in this checkout's data/ or in a folder shared by several checkouts."""
+    for path in (ROOT / "data" / name, ROOT.parent / "shared" / "data" / folder / name):
         if path.exists():
             return path
     pytest.skip(f"data/{name} is not there")
+
+
+@pytest.fixture(scope="session")
+def babi_archive() -> Path:
+    """The real bAbI archive; tests that need it are skipped where it is not."""
+    return real_data("babi", "tasks_1-20_v1-2.tar.gz")
 
 
 @pytest.fixture(scope="session")
@@ -31,11 +35,7 @@ def babi_h5(babi_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="session")
 def sudoku_clues() -> Path:
     """The real list of 17-clue puzzles; tests that need it are skipped where it is not."""
-    name = "sudoku17.txt.gz"
-    for path in (ROOT / "data" / name, ROOT.parent / "shared" / "data" / "sudoku" / name):
-        if path.exists():
-            return path
-    pytest.skip(f"data/{name} is not there")
+    return real_data("sudoku", "sudoku17.txt.gz")
 
 
 @pytest.fixture(scope="session")
