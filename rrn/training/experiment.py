@@ -11,7 +11,7 @@ from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.evaluation import Evaluator
 from rrn.training.progress import Progress, StopRequest
-from rrn.training.trainer import Trainer
+from rrn.training.trainer import Trainer, model_variables
 from rrn.training.weights import load_weights, save_weights
 from rrn.training.workdir import Workdir
 
@@ -45,8 +45,7 @@ class Experiment:
         self.data = read_prepared(config.data.path)
         with variable_scope(config.variables.policy, devices):
             self.task = create_task(config, self.data)
-        modules = self.task.encoder, self.task.network
-        self.variables = [v for module in modules for v in module.trainable_variables]
+        self.variables = model_variables(self.task)
 
     def train(self, weights=None):
         """Trains from the last checkpoint, `weights` or the start; evaluates the best weights."""

@@ -9,6 +9,11 @@ from rrn.random import ExampleRandom
 from rrn.training.optimizer import Adam, AveragedWeights, clip_by_global_norm, learning_rate
 
 
+def model_variables(task):
+    """The encoder's trainable variables, then the network's."""
+    return [*task.encoder.trainable_variables, *task.network.trainable_variables]
+
+
 class Trainer(tf.Module):
     """Trains a task's variables on several devices.
 
@@ -18,16 +23,11 @@ class Trainer(tf.Module):
     """
 
     def __init__(self, task, config, devices, batch_specs):
-        """config: the experiment's `train`; batch_specs: each device's
-        `tf.data.Dataset.element_spec`.
-        """
+        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s."""
         super().__init__(name="trainer")
         learning_rate(config, 0)  # a wrong field is an error here, in plain words
         self.task, self.config, self.devices = task, config, devices
-        self.model_variables = [
-            *task.encoder.trainable_variables,
-            *task.network.trainable_variables,
-        ]
+        self.model_variables = model_variables(task)
         self.optimizer = Adam(self.model_variables)
         self.averages = None
         if config.average_decay:
@@ -36,14 +36,11 @@ class Trainer(tf.Module):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.tower_reads = {}
         self._one_update = tf.function(self._update, input_signature=[tuple(batch_specs)])
-        self.one_update = (
-            self._one_update.get_concrete_function()
-        )  # traced now: all variables exist
+        # Traced now, when all variables exist.
+        self.one_update = self._one_update.get_concrete_function()
 
     def update_once(self, batches):
-        """One update on the devices' batches; returns ({name: (sum, count)}, whether all is
-        finite).
-        """
+        """One update on the devices' batches; returns ({name: (sum, count)}, is all finite?)."""
         return self._one_update(tuple(batches))
 
     def _tower(self, device, batch):
