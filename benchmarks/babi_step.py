@@ -26,8 +26,8 @@ DTYPES = "float32", "bfloat16"
 class PlainBabi(Babi):
     """The bAbI task with the plain formulation in place of the encoders and the network."""
 
-    def make_batch(self, arrays, examples, random):
-        batch = super().make_batch(arrays, examples, random)
+    def make_batch(self, arrays, examples, random, training):
+        batch = super().make_batch(arrays, examples, random, training)
         senders, receivers = plain.edge_list(self.graph(batch))
         return {**batch, "senders": senders, "receivers": receivers}
 

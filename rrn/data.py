@@ -18,6 +18,8 @@ from rrn.random import ExampleRandom, fold_in
 class PreparedData:
     """A file of `data_prep`, read into memory.
 
+    Integers are int32, except that bytes with three or more axes (images) stay bytes.
+
     attributes: the file's; shared: name -> array of what all splits use; splits: split -> name ->
     array.
     """
@@ -37,6 +39,27 @@ class PreparedData:
                 for name, array in {**self.shared, **self.splits[split]}.items()
                 if array.dtype != object  # words stay in Python
             }
+
+    def same_kind(self, path):
+        """Reads the prepared file `path` for a model made on this one: this one itself where
+        `path` is empty.
+
+        Raises:
+          ValueError: another schema or version of schema, or other words: their ids would differ.
+        """
+        other = read_prepared(path) if path else self
+        for field in "schema", "version":
+            mine, theirs = (data.attributes.get(field) for data in (self, other))
+            if mine != theirs:
+                raise ValueError(f"{path}: {field} is {theirs!r}, that of {self.path} {mine!r}")
+        for name, words in self.shared.items():
+            if words.dtype == object and not np.array_equal(words, other.shared[name]):
+                one_sided = sorted(set(words) ^ set(other.shared[name]))
+                raise ValueError(
+                    f"{path}: its {name} is not that of {self.path}: "
+                    + (f"only one has {', '.join(one_sided[:5])}" if one_sided else "another order")
+                )
+        return other
 
 
 def read_prepared(path):
@@ -59,7 +82,7 @@ def _collect(name, item, shared, splits):
         return
     top, _, rest = name.partition("/")
     array = item.asstr()[:] if h5py.check_string_dtype(item.dtype) else item[:]
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
         array = array.astype(np.int32)
     if top in ("train", "valid", "test"):
         splits.setdefault(top, {})[rest] = array
@@ -72,11 +95,12 @@ def device_slice(batch_size, num_devices, device):
     return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
 
 
-def _make_batch(task, arrays, examples, rows, random, batch_size):
+def _make_batch(task, arrays, examples, rows, random, batch_size, training):
     """The task's batch of `examples`, sorted by size; `rows` are their keys for `random`."""
     order = tf.argsort(task.sizes(arrays, examples), stable=True)
     examples, rows = tf.gather(examples, order), tf.gather(rows, order)
-    batch = task.make_batch(arrays, examples, ExampleRandom(random, rows, batch_size))
+    random = ExampleRandom(random, rows, batch_size)
+    batch = task.make_batch(arrays, examples, random, training)
     return {**batch, "examples": examples, "rows": rows}
 
 
@@ -95,7 +119,8 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
         update_seed = fold_in([seed, 0], update)
         examples = task.draw_examples(arrays, fold_in(update_seed, 0), batch_size)[first:last]
         rows = tf.range(first, last)
-        batch = _make_batch(task, arrays, examples, rows, fold_in(update_seed, 1), batch_size)
+        inputs_seed = fold_in(update_seed, 1)
+        batch = _make_batch(task, arrays, examples, rows, inputs_seed, batch_size, training=True)
         return {**batch, "seed": fold_in(update_seed, 2)}
 
     def pipeline(first, last):
@@ -105,19 +130,22 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
     return [pipeline(*device_slice(batch_size, num_devices, d)) for d in range(num_devices)]
 
 
-def evaluation_inputs(task, arrays, num_examples, batch_size, num_devices, seed):
-    """One `tf.data.Dataset` for each device, equally long, that go once over the whole split.
+def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
+    """One `tf.data.Dataset` for each device, equally long, that go once over `examples`.
 
-    Draws are keyed by example, so that results do not depend on `batch_size` or devices. The
-    last batches are filled up with the split's first example.
+    examples: ids in the split, increasing. Draws are keyed by example, so that results do not
+    depend on `batch_size`, devices or the other examples. The last batches are filled up with the
+    first example.
     """
+    split_size = task.num_examples(arrays)
+    num_examples = len(examples)
     per_device = -(-batch_size // num_devices)
     num_batches = -(-num_examples // (per_device * num_devices))
 
     def batch_of(index):
         places = index * per_device + tf.range(per_device, dtype=tf.int64)
-        examples = tf.cast(tf.where(places < num_examples, places, 0), tf.int32)
-        return _make_batch(task, arrays, examples, examples, [seed, 1], num_examples)
+        ids = tf.gather(examples, tf.where(places < num_examples, places, 0))
+        return _make_batch(task, arrays, ids, ids, [seed, 1], split_size, training=False)
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)

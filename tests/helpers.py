@@ -105,7 +105,7 @@ class LineTask:
     def sizes(self, arrays, examples):
         return tf.zeros_like(examples)
 
-    def make_batch(self, arrays, examples, random):
+    def make_batch(self, arrays, examples, random, training):
         batch = {name: tf.gather(array, examples) for name, array in arrays.items()}
         return {**batch, "noise": self.noise * random.uniform([])}
 
@@ -117,7 +117,7 @@ class LineTask:
         if random is not None:
             h *= tf.cast(random.uniform([2]) < 0.5, tf.float32) * 2.0
         loss = (self.network.linear(h)[:, 0] + batch["noise"] - batch["y"]) ** 2
-        return loss, {"loss": loss}
+        return {"loss": loss}, {"loss": loss}
 
     def regularized(self):
         return [self.encoder.linear.w, self.network.linear.w]
@@ -128,7 +128,7 @@ class LineTask:
         by_kind = [tf.math.unsorted_segment_sum(v, batch["kind"], 2) for v in (batch["y"], ones)]
         return {"y": (tf.reduce_sum(batch["y"]), tf.reduce_sum(ones)), "y_by_kind": tuple(by_kind)}
 
-    def results(self, arrays, outputs):
+    def results(self, arrays, examples, outputs):
         loss = [float(outputs["loss"].mean())]
         return {"metrics": {"loss": loss[0]}, "by_step": {"loss": loss}}
 
@@ -139,7 +139,7 @@ def line_batches(task, examples):
 
     def batch_of(update, ids):
         random = ExampleRandom([0, 0], ids, 12)
-        batch = task.make_batch(task.arrays, ids, random)
+        batch = task.make_batch(task.arrays, ids, random, training=True)
         rows = tf.range(tf.size(ids))
         seed = tf.stack([7, tf.cast(update, tf.int32)])
         return {**batch, "examples": ids, "rows": rows, "seed": seed}

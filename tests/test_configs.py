@@ -1,6 +1,6 @@
 """Every experiment of configs/, in every variant, builds and trains."""
 
-import re
+import importlib
 
 import numpy as np
 import pytest
@@ -10,18 +10,17 @@ from rrn.tasks import create_task
 from tests.helpers import CPUS, ROOT, load_config, make_trainer
 
 DATA = {"babi": "small_babi_h5"}  # task -> the fixture with a small prepared file
-VARIANT = re.compile(r'variant == "(\w+)"')
 
 
 def experiments():
     for path in sorted((ROOT / "configs").glob("*.py")):
-        for variant in ("", *VARIANT.findall(path.read_text())):
+        for variant in importlib.import_module(f"configs.{path.stem}").VARIANTS:
             yield pytest.param(path.name, variant, id=f"{path.stem}:{variant}")
 
 
 def test_there_are_experiments():
     names = {param.id for param in experiments()}
-    assert {"babi:", "babi:quick", "babi:test"} <= names
+    assert {"babi:", "babi:quick", "babi:simulated", "babi:test"} <= names
 
 
 @pytest.mark.parametrize(("file", "variant"), list(experiments()))

@@ -131,7 +131,7 @@ class Babi:
     def sizes(self, arrays, examples):
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)
 
-    def make_batch(self, arrays, examples, random):
+    def make_batch(self, arrays, examples, random, training):
         """Sentence ids of the last facts, in parts of questions with about as many facts.
 
         "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
@@ -227,7 +227,7 @@ class Babi:
         answers = tf.repeat(batch["answer"][:, None], logits.shape[1], axis=1)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         outputs = {"loss": losses, "probabilities": tf.nn.softmax(logits)}
-        return tf.reduce_mean(losses, axis=1), outputs
+        return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
     def regularized(self):
         mlps = [
@@ -255,9 +255,9 @@ class Babi:
             ),
         }
 
-    def results(self, arrays, outputs):
+    def results(self, arrays, examples, outputs):
         """`error/task_01` ... `error/task_20`, `error/mean` (percent), `tasks_failed`, `loss`."""
-        answer, tasks = arrays["answer"].numpy(), arrays["task"].numpy()
+        answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
         # Id 0 stands for every word that training does not have: answering it is never right.
         correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
         wrong = 100.0 * ~correct

@@ -31,18 +31,19 @@ class Task(Protocol):
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
         """The examples' sizes `[examples]`; a batch is sorted by them before `make_batch`."""
 
-    def make_batch(self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom) -> Batch:
-        """The examples' tensors. Runs in the input pipeline."""
+    def make_batch(self, arrays: Arrays, examples, random: ExampleRandom, training: bool) -> Batch:
+        """The examples' tensors. Runs in the input pipeline; `training` may change the examples."""
 
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
         """What the encoder makes of a batch, for the network; gradients flow back through it."""
 
     def loss(self, encodings, batch: Batch, random: ExampleRandom | None):
-        """(loss `[examples]`, outputs: name -> tensor `[examples, ...]`).
+        """(losses: name -> `[examples]`, outputs: name -> tensor `[examples, ...]`).
 
         random: None in evaluation, where nothing is dropped.
 
-        One of the outputs is "loss", by step or not; validation goes by its mean.
+        Training goes by the losses' "loss". One of the outputs is "loss", too, by step or not;
+        validation goes by its mean.
         """
 
     def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
@@ -51,11 +52,11 @@ class Task(Protocol):
     def regularized(self) -> list[tf.Variable]:
         """The variables w in the L2 term Σ w²/2."""
 
-    def results(self, arrays: Arrays, outputs) -> dict:
-        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}} of a whole
-        split.
+    def results(self, arrays: Arrays, examples, outputs) -> dict:
+        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}}.
 
-        outputs: name -> array `[examples of the split, ...]`, in the split's order.
+        examples: the ids, an array, of examples of a split, all of them or some; outputs: name ->
+        array `[examples, ...]`, in that order.
         """
 
     def table(self, results: dict) -> str:

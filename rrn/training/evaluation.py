@@ -1,4 +1,4 @@
-"""Predictions on a whole split."""
+"""Predictions on a split, or on an even part of it."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,13 +15,19 @@ class Evaluator:
     outputs over as many draws.
     """
 
-    def __init__(self, task, config, devices, arrays, seed):
-        """config: the experiment's `evaluate`; arrays: the split's, from `PreparedData.arrays`."""
-        self.task, self.arrays, self.num_examples = task, arrays, task.num_examples(arrays)
+    def __init__(self, task, config, devices, arrays, seed, num_examples=0):
+        """config: the experiment's `evaluate`; arrays: the split's, from `PreparedData.arrays`;
+        num_examples: so many of the split, evenly spaced (0: all).
+        """
+        split_size = task.num_examples(arrays)
+        num_examples = min(num_examples, split_size) or split_size
+        spaced = np.arange(num_examples) * split_size // num_examples
+        self.examples = spaced.astype(np.int32)
+        self.task, self.arrays = task, arrays
         self.devices, self.passes = devices, config.passes
         self.inputs = [
             evaluation_inputs(
-                task, arrays, self.num_examples, config.batch_size, len(devices), seed + p
+                task, arrays, self.examples, config.batch_size, len(devices), seed + p
             )
             for p in range(config.passes)
         ]
@@ -39,7 +45,7 @@ class Evaluator:
         return results
 
     def outputs(self):
-        """name -> array `[examples of the split, ...]`: the outputs, in the order of the split."""
+        """name -> array `[examples, ...]`: the outputs, in the order of the split."""
         totals = {}
         for inputs in self.inputs:
             for name, values in self._one_pass(inputs).items():
@@ -53,13 +59,13 @@ class Evaluator:
                 for name, values in outputs.items():
                     values = values.numpy()
                     if name not in arrays:
-                        arrays[name] = np.zeros(
-                            [self.num_examples, *values.shape[1:]], values.dtype
-                        )
-                    arrays[name][examples.numpy()] = values
+                        shape = [len(self.examples), *values.shape[1:]]
+                        arrays[name] = np.zeros(shape, values.dtype)
+                    arrays[name][np.searchsorted(self.examples, examples)] = values
         return arrays
 
     def results(self):
-        """(the task's results on the split, the mean loss over its examples and all steps)."""
+        """(the task's results, the mean loss over the examples and all steps)."""
         outputs = self.outputs()
-        return self.task.results(self.arrays, outputs), float(outputs["loss"].mean())
+        results = self.task.results(self.arrays, self.examples, outputs)
+        return results, float(outputs["loss"].mean())

@@ -82,7 +82,7 @@ class Experiment:
 
     def _train_until_done(self, trainer, inputs, checkpoints, stop):
         config = self.config.train
-        evaluator = self._evaluator("valid")
+        evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, config.num_updates, config.batch_size)
         iterators = [iter(dataset) for dataset in inputs]
         update = int(trainer.update)
@@ -108,7 +108,7 @@ class Experiment:
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
-        """Evaluates the whole validation split and keeps the weights with the lowest loss on it."""
+        """Evaluates on the validation split and keeps the weights with the lowest loss on it."""
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = evaluator.results()
@@ -121,30 +121,34 @@ class Experiment:
         if best:
             checkpoints.save_best(loss)
 
-    def _evaluator(self, split):
-        arrays = self.data.arrays(split)
-        return Evaluator(self.task, self.config.evaluate, self.devices, arrays, self.config.seed)
+    def _evaluator(self, data, split, num_examples=0):
+        config, arrays = self.config, data.arrays(split)
+        return Evaluator(
+            self.task, config.evaluate, self.devices, arrays, config.seed, num_examples
+        )
 
     def evaluate(self, weights=None):
-        """Evaluates `weights`, or the run's best, on `config.evaluate.split`."""
+        """Evaluates `weights`, or the run's best, on `config.evaluate`'s split and file."""
         split, workdir = self.config.evaluate.split, self.workdir
+        data = self.data.same_kind(self.config.evaluate.path)
         load_weights(weights or workdir / "weights.h5", self.variables)
-        evaluator = self._evaluator(split)
+        evaluator = self._evaluator(data, split)
         results, _ = evaluator.results()
         workdir.path.mkdir(parents=True, exist_ok=True)
         workdir.write_json(
             "results.json",
             {
                 "config": self.name,
+                "data": data.path,
                 "split": split,
-                "examples": evaluator.num_examples,
+                "examples": len(evaluator.examples),
                 **results,
-                "notes": self.data.attributes["notes"],
+                "notes": data.attributes["notes"],
             },
         )
         print(self.task.table(results))
-        print(f"{self.name}, {split} split, {evaluator.num_examples} examples")
-        if notes := self.data.attributes["notes"]:
+        print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples)} examples")
+        if notes := data.attributes["notes"]:
             print(notes)
         for path in workdir.save_figures(self.task.figures(results)):
             print(f"figure: {path}")

@@ -48,7 +48,7 @@ class Trainer(tf.Module):
 
         def loss_fn(encodings, batch):
             losses, outputs = self.task.loss(encodings, batch, random)
-            return tf.reduce_mean(losses), self.task.metrics(batch, outputs)
+            return tf.reduce_mean(losses["loss"]), self.task.metrics(batch, outputs)
 
         return tower_gradients(device, self.task.encode, loss_fn, batch, self.model_variables)
 

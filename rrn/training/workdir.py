@@ -5,7 +5,7 @@ metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since th
                 to train), "examples_per_second", "loss", ...}, means since the line before;
                 validation: {"update", "seconds", "split": "valid", "mean_loss" (over all
                 steps), the task's metrics}
-results.json    {"config", "split", "examples", "metrics": {name: value at the last step},
+results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
                 "by_step": {name: [values]}, "notes"}
 variables.json  [{"name", "shape", "dtype", "bytes", "device", "readers": {tower: reads an update}}]
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)

@@ -101,7 +101,7 @@ def make_batch(task, arrays, examples, seed=(3, 4)):
     examples = np.array(examples, np.int32)
     examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
     random = ExampleRandom(seed, examples, task.num_examples(arrays))
-    return task.make_batch(arrays, tf.constant(examples), random), examples
+    return task.make_batch(arrays, tf.constant(examples), random, training=True), examples
 
 
 # Parameters
@@ -253,7 +253,7 @@ def test_offsets_reach_from_0_to_19():
     arrays = {name: tf.constant(value) for name, value in arrays.items()}
     for draw, first in ((np.float32(0), 0), (np.nextafter(np.float32(1), np.float32(0)), 19)):
         random = SimpleNamespace(uniform=lambda shape, draw=draw: tf.fill([1, *shape], draw))
-        batch = task.make_batch(arrays, tf.constant([0]), random)
+        batch = task.make_batch(arrays, tf.constant([0]), random, training=True)
         assert batch["position_of_node"].numpy()[:2].tolist() == [first, first + 1]
 
 
@@ -325,7 +325,7 @@ def test_logits_do_not_depend_on_the_number_of_parts(some_logits, data, arrays, 
 def test_loss_is_the_mean_cross_entropy_over_steps(some_logits, arrays):
     task, examples, logits = some_logits
     batch, examples = make_batch(task, arrays, examples)
-    loss, outputs = task.loss(task.encode(batch), batch, None)
+    losses_by_name, outputs = task.loss(task.encode(batch), batch, None)
     rows = np.stack([logits[example] for example in examples]).astype(np.float64)
     probabilities = np.exp(rows - rows.max(-1, keepdims=True))
     probabilities /= probabilities.sum(-1, keepdims=True)
@@ -333,7 +333,7 @@ def test_loss_is_the_mean_cross_entropy_over_steps(some_logits, arrays):
     losses = -np.log(probabilities[np.arange(len(examples)), :, answers])
     assert_close(outputs["probabilities"], probabilities, 1e-4)
     assert_close(outputs["loss"], losses, 1e-4)
-    assert_close(loss, losses.mean(axis=1), 1e-4)
+    assert_close(losses_by_name["loss"], losses.mean(axis=1), 1e-4)
 
 
 def test_readout_dropout_needs_the_examples_random_alone(some_logits, arrays):
@@ -390,7 +390,7 @@ def hand_made_results(task):
     arrays = {"task": tf.constant(tasks[order]), "answer": tf.ones([len(tasks)], tf.int32)}
     losses = np.stack([np.full(len(tasks), 2.0), np.arange(len(tasks))], axis=1)
     outputs = {"probabilities": one_hot(predicted[order]), "loss": losses}
-    return task.results(arrays, outputs)
+    return task.results(arrays, np.arange(len(tasks)), outputs)
 
 
 def test_results_by_hand():
@@ -415,7 +415,7 @@ def test_an_unknown_word_is_never_a_right_answer():
     """Id 0 stands for every word that training does not have."""
     arrays = {"task": tf.constant([1, 1]), "answer": tf.constant([0, 3])}
     outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
-    results = make_task(tiny_data()).results(arrays, outputs)
+    results = make_task(tiny_data()).results(arrays, [0, 1], outputs)
     assert results["metrics"]["error/task_01"] == 50
 
 
@@ -423,7 +423,8 @@ def test_the_table_names_every_task_and_the_paper():
     task = make_task(tiny_data())
     arrays = {"task": tf.range(1, 21), "answer": tf.ones([20], tf.int32)}
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
-    results = task.results(arrays, {"probabilities": right, "loss": np.zeros([20, 2])})
+    outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
+    results = task.results(arrays, np.arange(20), outputs)
     lines = task.table(results).split("\n")
     assert len(lines) == 1 + 20 + 2
     assert "step 1" in lines[0] and "step 2" in lines[0]

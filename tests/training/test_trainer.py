@@ -48,9 +48,10 @@ def test_the_first_update_that_is_not_finite_is_named(bad):
 def test_a_loss_that_is_finite_with_a_gradient_that_is_not_is_named():
     class Steep(LineTask):
         def loss(self, encodings, batch, random):
-            loss, outputs = super().loss(encodings, batch, random)
+            losses, outputs = super().loss(encodings, batch, random)
             h = encodings["h"][:, 0]
-            return loss + tf.sqrt(h - tf.stop_gradient(h)), outputs  # sqrt has no slope at 0
+            steep = tf.sqrt(h - tf.stop_gradient(h))  # sqrt has no slope at 0
+            return {"loss": losses["loss"] + steep}, outputs
 
     trainer, iterators = line_trainer([[[0, 1]] * 3], Steep())
     means, bad_update = trainer.train(iterators, tf.constant(1))
@@ -82,7 +83,7 @@ def test_loss_and_gradients_are_those_of_the_mean_over_all_examples():
     batches = [next(iter(line_batches(task, rows))) for rows in ([[0, 1, 2, 3]], [[4]])]
 
     def loss_of(batch):  # without dropout: the towers' examples would have other places
-        return task.loss(task.encode(batch), batch, None)[0]
+        return task.loss(task.encode(batch), batch, None)[0]["loss"]
 
     dropout_free = LineTask.loss
     task.loss = lambda encodings, batch, random: dropout_free(task, encodings, batch, None)
@@ -201,7 +202,7 @@ def test_more_devices_than_examples_are_an_error(babi):
 )
 def test_evaluation_goes_over_every_example_once(batch_size, num_devices):
     task, count = LineTask(), 12
-    inputs = evaluation_inputs(task, task.arrays, count, batch_size, num_devices, 0)
+    inputs = evaluation_inputs(task, task.arrays, np.arange(count), batch_size, num_devices, 0)
     lengths = {len(dataset) for dataset in inputs}
     assert len(lengths) == 1
     batches = [batch["examples"].numpy() for dataset in inputs for batch in dataset]
@@ -211,9 +212,9 @@ def test_evaluation_goes_over_every_example_once(batch_size, num_devices):
     assert seen[0] == 1 + sum(map(len, batches)) - count
 
 
-def line_outputs(task, devices, batch_size, passes=1, seed=0):
+def line_outputs(task, devices, batch_size, passes=1, seed=0, num_examples=0):
     config = ConfigDict({"batch_size": batch_size, "passes": passes})
-    return Evaluator(task, config, devices, task.arrays, seed).outputs()["loss"]
+    return Evaluator(task, config, devices, task.arrays, seed, num_examples).outputs()["loss"]
 
 
 def test_line_outputs_do_not_depend_on_devices_or_batch_size():
@@ -222,6 +223,17 @@ def test_line_outputs_do_not_depend_on_devices_or_batch_size():
     assert expected.shape == (12,)
     for devices, batch_size in ((1, 5), (3, 5), (4, 64)):
         outputs = line_outputs(task, CPUS[:devices], batch_size)
+        np.testing.assert_allclose(outputs, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "ids"), [(5, [0, 2, 4, 7, 9]), (1, [0]), (12, range(12)), (50, range(12))]
+)
+def test_a_part_of_a_split_is_evenly_spaced_and_evaluated_as_in_the_whole(num_examples, ids):
+    task = LineTask()
+    expected = line_outputs(task, CPUS[:1], 12)[list(ids)]
+    for devices in (CPUS[:1], CPUS[:3]):
+        outputs = line_outputs(task, devices, 4, num_examples=num_examples)
         np.testing.assert_allclose(outputs, expected, atol=1e-5)
 
 

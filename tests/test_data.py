@@ -1,0 +1,57 @@
+"""Prepared files and how they fit together; the input pipelines are tested with the trainer."""
+
+import h5py
+import numpy as np
+import pytest
+
+from rrn.data import read_prepared
+
+
+def write(path, words, schema="words", version=1, **arrays):
+    with h5py.File(path, "w") as file:
+        file.attrs.update({"schema": schema, "version": version, "notes": ""})
+        file["vocabulary"] = np.array(words, h5py.string_dtype())
+        for name, array in arrays.items():
+            file[name.replace("__", "/")] = array
+    return path
+
+
+def test_integers_are_int32_and_images_bytes(tmp_path):
+    arrays = {
+        "train__label": np.arange(3, dtype=np.uint8),
+        "train__cells": np.ones([3, 81], np.uint8),
+        "train__image": np.full([3, 2, 2], 255, np.uint8),
+        "test__x": np.zeros([2, 2, 2], np.float32),
+    }
+    data = read_prepared(write(tmp_path / "a.h5", ["a"], **arrays))
+    types = {name: array.dtype for name, array in data.splits["train"].items()}
+    assert types == {"label": np.int32, "cells": np.int32, "image": np.uint8}
+    assert data.arrays("train")["image"].numpy().max() == 255
+    assert data.arrays("test")["x"].dtype == "float32"
+    assert "vocabulary" not in data.arrays("test")
+
+
+def test_a_file_of_the_same_kind_is_read(tmp_path):
+    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
+    other = write(tmp_path / "b.h5", ["a", "b"], test__x=np.arange(3))
+    assert data.same_kind(other).splits["test"]["x"].tolist() == [0, 1, 2]
+    assert data.same_kind("") is data
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (
+            {"words": ["b", "a"]},
+            r"b\.h5: its vocabulary is not that of .*a\.h5: another order",
+        ),
+        ({"words": ["a", "c"]}, r"only one has b, c"),
+        ({"schema": "letters"}, r"b\.h5: schema is 'letters', that of .*a\.h5 'words'"),
+        ({"version": 2}, r"b\.h5: version is 2, that of .*a\.h5 1"),
+    ],
+)
+def test_a_file_of_another_kind_is_an_error(difference, said, tmp_path):
+    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
+    write(tmp_path / "b.h5", **{"words": ["a", "b"], **difference})
+    with pytest.raises(ValueError, match=said):
+        data.same_kind(tmp_path / "b.h5")
