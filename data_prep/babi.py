@@ -134,6 +134,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--text", metavar="DIR", type=Path, help="also write the stories as text")
     parser.add_argument(
+        "--answer",
+        metavar="SPLIT",
+        choices=SPLITS,
+        help="also answer the split's questions by rules from the text alone, and show how often"
+        " that gives the told answer",
+    )
+    parser.add_argument(
         "--compare",
         metavar=("A", "B"),
         nargs=2,
@@ -176,6 +183,8 @@ def run(args: argparse.Namespace) -> None:
         notes.append("Validation is a tenth of the training stories of each task, drawn by seed")
     if args.text:
         _simulator("text").write(args.text, stories)
+    if args.answer:
+        print(_simulator("answerer").report(stories[args.answer]))
     datasets = encode(stories)
     attributes = {
         "schema": "babi",

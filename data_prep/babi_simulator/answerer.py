@@ -7,6 +7,7 @@ the question, and returns an answer, or None where the text doesn't settle it.
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from data_prep.babi import Story
@@ -32,6 +33,16 @@ def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
         if found != question.answer:
             wrong.append((question.text, question.answer, found))
     return wrong
+
+
+def report(stories: Sequence[Story]) -> str:
+    """Returns a line for each task: how many questions, in how many the two answers agree."""
+    asked, wrong = Counter(), Counter()
+    for story in stories:
+        asked[story.task] += len(story.questions)
+        wrong[story.task] += len(disagreements(story))
+    lines = [f"{'task':>4}{'questions':>12}{'agree':>12}"]
+    return "\n".join(lines + [f"{t:4}{n:12,}{n - wrong[t]:12,}" for t, n in sorted(asked.items())])
 
 
 # People, places and things: tasks 1-3, 5-14.

@@ -135,6 +135,17 @@ def test_reader_agrees_with_the_archive(babi_archive):
         assert len(wrong) <= (10 if task == 5 else 0), wrong[:3]
 
 
+def test_answer_option_counts_agreements(tmp_path, capsys):
+    told = "1 Mary went to the office.\n2 Where is Mary?\t{}\t1\n"
+    folder = tmp_path / "en"
+    folder.mkdir()
+    (folder / "qa1_train.txt").write_text(told.format("office") * 10)
+    (folder / "qa1_test.txt").write_text(told.format("office") * 2 + told.format("garden"))
+    arguments = ["--source", str(tmp_path), "--folder", "en", "--tasks", "1", "--answer", "test"]
+    assert main(["babi", *arguments, "--out", str(tmp_path / "babi.h5")]) == 0
+    assert "   1           3           2\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("task", [t for t in TASKS if t not in (2, 3)])
 def test_supporting_facts_suffice(task):
     """Tasks 2 and 3 name the fact that drops a thing, not the one that took it."""
