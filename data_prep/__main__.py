@@ -5,9 +5,15 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from data_prep import DataError, babi, sudoku
+from data_prep import DataError, ages, babi, mnist, pretty_clevr, sudoku
 
-DATA_SETS = {"babi": babi, "sudoku": sudoku}
+DATA_SETS = {
+    "babi": babi,
+    "sudoku": sudoku,
+    "pretty_clevr": pretty_clevr,
+    "ages": ages,
+    "mnist": mnist,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
