@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from rrn.layers import MLP, LSTMCell
-from rrn.reading import read
+from rrn.reading import read, reading_scope
 
 
 def dropout_weights(draws, keep_probability):
@@ -17,6 +17,33 @@ def edge_dropout(graph, keep_probability, uniform, step):
     draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
     weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
     return tf.nest.pack_sequence_as(shapes, weights)
+
+
+def recomputed(fn, variables):
+    """fn, whose activations are not kept for the backward pass but computed again in it.
+
+    fn: maps nests to tensors; the same at every call. variables: those that fn reads. They are read
+    here, once, and are to fn what its arguments are: gradients flow to both, and to nothing else.
+    """
+    values = [read(variable) for variable in variables]
+
+    def call(*args):
+        leaves = tf.nest.flatten(args)
+        places = [i for i, leaf in enumerate(leaves) if tf.is_tensor(leaf)]
+
+        @tf.recompute_grad
+        def run(values, tensors):
+            filled = list(leaves)
+            for i, tensor in zip(places, tensors, strict=True):
+                filled[i] = tensor
+            with reading_scope() as scope:
+                for variable, value in zip(variables, values, strict=True):
+                    scope.give(variable, value)
+                return fn(*tf.nest.pack_sequence_as(args, filled))
+
+        return run(values, [leaves[i] for i in places])
+
+    return call
 
 
 class MessageFunction(tf.Module):
@@ -130,6 +157,7 @@ class RecurrentRelationalNetwork(tf.Module):
         globals_=None,
         edge_keep_probability=1.0,
         uniform=None,
+        recompute=False,
     ):
         """The hidden states of every step: a list of `num_steps` tensors `[nodes, hidden_size]`.
 
@@ -137,6 +165,7 @@ class RecurrentRelationalNetwork(tf.Module):
         With edge_keep_probability < 1, a message is dropped with the remaining probability and the
         kept ones are scaled up; `uniform(shape, step, part)` must then return draws in [0, 1), for
         every part of a union.
+        recompute: keep only h and c of every step, and compute the rest again in the backward pass.
         """
         x = self.input_fn(features)
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
@@ -145,16 +174,24 @@ class RecurrentRelationalNetwork(tf.Module):
         message_kernel, x_kernel = first.split_kernel([-1, x.shape[-1]])
         constant = first.add_bias(first.product(x, x_kernel))
         prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
-        gate_kernel, gate_bias = last.followed_by(self.lstm.split_kernel()[0])
-        hidden, state, states = x, None, []
-        for step in range(num_steps):
+        gate_layer = last.followed_by(self.lstm.split_kernel()[0])
+
+        def advance(step, hidden, state, constant, prepared, gate_layer):
             weights = None
             if edge_keep_probability < 1.0:
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
             from_messages = self.message_fn(graph, hidden, prepared, weights)
             z = self.node_fn.hidden_layers(from_messages + constant)
+            gate_kernel, gate_bias = gate_layer
             gates = self.lstm.linear.add_bias(last.product(z, gate_kernel) + gate_bias)
-            state = self.lstm.advance(gates, state)
+            return self.lstm.advance(gates, state)
+
+        if recompute:
+            modules = self.message_fn, self.node_fn, self.lstm
+            advance = recomputed(advance, [v for m in modules for v in m.trainable_variables])
+        hidden, state, states = x, None, []
+        for step in range(num_steps):
+            state = advance(step, hidden, state, constant, prepared, gate_layer)
             hidden = state[0]
             states.append(hidden)
         return states

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks.plain import edge_list
-from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
+from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph, graphs
 from tests.compare import assert_close
 from tests.graph_cases import FORMS, by_edge, draw_edges, make_case, unite
 
@@ -144,6 +144,57 @@ def test_a_fully_connected_graph_without_padding_equals_the_regular_one():
     sums = full.message_sums(edge_fn, nodes, -nodes, edges, weights)
     assert_close(sums, regular.message_sums(edge_fn, nodes, -nodes, turned(edges), turned(weights)))
     assert_close(full.degrees(weights), regular.degrees(turned(weights)))
+
+
+NEIGHBOURS = {
+    "k from every node": [[1, 2], [2, 3], [0, 3], [1, 0]],
+    "unequal numbers from the nodes": [[1, 2], [0, 1], [3, 0], [2, 2]],
+}
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)
+@pytest.mark.parametrize("graphs_in_blocks", [[7], [3, 4], [2, 2, 3], [1] * 7])
+def test_a_regular_graph_gives_the_same_in_blocks_of_any_size(
+    neighbours, graphs_in_blocks, monkeypatch
+):
+    graph = RegularGraph(neighbours, 7)
+    monkeypatch.setattr(graphs, "BLOCK_EDGES", -(-7 * 8 // len(graphs_in_blocks)))
+    assert graph._block_sizes() == graphs_in_blocks
+    sparse = SparseGraph(*edge_list(graph), 28)
+    sources = [normal(28, 3), normal(28, 3, seed=1), draw_edges(graph, 3), draw_edges(graph)]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(sources)
+        senders, receivers, edges, weights = sources
+        sums = graph.message_sums(edge_fn, *sources)
+        rows = by_edge(graph, edges), by_edge(graph, weights)
+        expected = sparse.message_sums(edge_fn, senders, receivers, *rows)
+        losses = [tf.reduce_sum(s**2) for s in (sums, expected)]
+    assert_close(sums, expected)
+    gradients = [tape.gradient(loss, sources) for loss in losses]
+    for actual, expected in zip(*gradients, strict=True):
+        assert_close(actual, expected)
+
+
+def test_a_batch_of_unknown_size_is_one_block():
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([None, 3])])
+    def sums(batch, nodes):
+        graph = RegularGraph(NEIGHBOURS["k from every node"], batch)
+        return graph.message_sums(edge_fn, nodes, -nodes)
+
+    nodes = normal(12, 3)
+    expected = RegularGraph(NEIGHBOURS["k from every node"], 3).message_sums(edge_fn, nodes, -nodes)
+    assert_close(sums(3, nodes), expected)
+
+
+def test_a_regular_graphs_bfloat16_gradients_are_added_in_float32():
+    """Of 300 messages that a node sends each counts; bfloat16 sums stop at 256."""
+    graph, nodes = RegularGraph(tf.tile(tf.range(300)[None], [300, 1]), 1), tf.ones([300, 1])
+    nodes = tf.cast(nodes, tf.bfloat16)
+    with tf.GradientTape() as tape:
+        tape.watch(nodes)
+        sums = graph.message_sums(identity, nodes, tf.zeros_like(nodes))
+    gradient = tape.gradient(sums, nodes)
+    np.testing.assert_array_equal(tf.cast(gradient, tf.float32), np.full([300, 1], 300))
 
 
 @pytest.mark.parametrize("content", [0.0, 1e6])

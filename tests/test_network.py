@@ -1,5 +1,7 @@
 """The message function and the recurrent network against the plain formulation of the equations."""
 
+import collections
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,6 +11,7 @@ from rrn import FullyConnectedGraph, MessageFunction, RecurrentRelationalNetwork
 from rrn.network import dropout_weights
 from rrn.random import fold_in
 from rrn.random import uniform as keyed_uniform
+from rrn.reading import reading_scope
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.graph_cases import FORMS, by_edge, draw_edges, make_case
 
@@ -39,6 +42,10 @@ def assert_same(run, plain, sources, real, size, tolerance=1e-5):
     for actual, expected in zip(gradients, plain_gradients, strict=True):
         assert expected is not None and actual is not None
         assert_close(actual, expected, tolerance)
+
+
+def keyed_draws(shape, step, part):
+    return keyed_uniform(fold_in([1, 2], step, part), shape)
 
 
 def plain_edges(graph, pairs, node_graph, edges, globals_):
@@ -133,6 +140,51 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("options", ["", "edges globals dropout"])
+def test_recomputing_changes_neither_states_nor_gradients(form, options):
+    graph, _, _, real, num_graphs = make_case(form)
+    sizes, inputs = {}, [None, None]
+    if "edges globals" in options:
+        sizes = {"edge_size": EDGE, "global_size": GLOBAL}
+        inputs = [draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)]
+    dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws} if "dropout" in options else {}
+    network, features = RecurrentRelationalNetwork(3, 6, **sizes), normal(len(real), 3, seed=2)
+    randomize(network)
+
+    def states(recompute):
+        return network(graph, features, 3, *inputs, recompute=recompute, **dropout)
+
+    given = [x for x in tf.nest.flatten(inputs) if x is not None and tf.size(x) > 0]
+    sources = [features, *given, *network.variables]
+    assert_same(lambda: states(True), lambda: states(False), sources, real, 6, 1e-6)
+
+
+def test_recomputing_runs_every_step_twice_and_reads_each_variable_once():
+    network, graph = RecurrentRelationalNetwork(3, 6), make_case("regular")[0]
+    features = normal(12, 3)
+    values, operations = {}, {}
+    for recompute in (False, True):
+
+        @tf.function(autograph=False)
+        def gradients(recompute=recompute):
+            with reading_scope(), tf.GradientTape() as tape:
+                states = network(graph, features, 4, recompute=recompute)
+                loss = tf.reduce_sum(states[-1] ** 2)
+            return tape.gradient(loss, network.variables)
+
+        values[recompute] = gradients()
+        function = gradients.get_concrete_function()
+        operations[recompute] = collections.Counter(o.type for o in function.graph.get_operations())
+    for actual, expected in zip(values[True], values[False], strict=True):
+        assert_close(actual, expected, 1e-6)
+    # 3 for the input; at each of 4 steps 3 for messages and 3 for nodes, and all of them once more.
+    assert operations[False]["Relu"] == 3 + 4 * 6
+    assert operations[True]["Relu"] == 3 + 2 * 4 * 6
+    for counts in operations.values():
+        assert counts["ReadVariableOp"] == len(network.variables)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
     graph, pairs, _, real, _ = make_case(form)
     network, features = RecurrentRelationalNetwork(3, 6, num_hidden_layers=1), normal(len(real), 3)
@@ -140,16 +192,13 @@ def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
     senders, receivers = zip(*pairs, strict=True)
     keep = 0.6
 
-    def draw(shape, step, part):
-        return keyed_uniform(fold_in([1, 2], step, part), shape)
-
     def plain():
         x = network.input_fn(features)
         zeros = tf.zeros([len(real), 6])
         hidden, state, states = x, (zeros, zeros), []
         for step in range(3):
             shapes = graph.edge_shape()
-            draws = [draw(shape, step, i) for i, shape in enumerate(tf.nest.flatten(shapes))]
+            draws = [keyed_draws(shape, step, i) for i, shape in enumerate(tf.nest.flatten(shapes))]
             draws = tf.nest.pack_sequence_as(shapes, draws)
             weights = np.where(by_edge(graph, draws).numpy() < keep, np.float32(1 / keep), 0)
             assert 0 < np.count_nonzero(weights) < len(pairs)
@@ -162,7 +211,7 @@ def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
         return states
 
     def run():
-        return network(graph, features, 3, edge_keep_probability=keep, uniform=draw)
+        return network(graph, features, 3, edge_keep_probability=keep, uniform=keyed_draws)
 
     assert_same(run, plain, [features, *network.variables], real, 6)
 
