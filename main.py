@@ -1,7 +1,8 @@
-"""Trains, evaluates or shows a recurrent relational network.
+"""Trains, evaluates or shows a recurrent relational network, or solves Sudoku puzzles with one.
 
 python main.py --config configs/babi.py --devices 0,1,2,3
 python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
+python main.py --config configs/sudoku.py --mode solve --puzzle FILE
 """
 
 import os
@@ -47,21 +48,33 @@ WEIGHTS = flags.DEFINE_string("weights", None, "Start from, or evaluate, this we
 MODE = flags.DEFINE_enum(
     "mode",
     "train",
-    ["train", "evaluate", "variables"],
-    "Train and evaluate, evaluate, or list variables.",
+    ["train", "evaluate", "variables", "solve"],
+    "Train and evaluate, evaluate, list variables, or solve Sudoku puzzles.",
+)
+PUZZLE = flags.DEFINE_string(
+    "puzzle", None, "What to solve: 81 characters, . or 0 for a blank, or a file with one a line."
 )
 
 
 def main(argv):
     if len(argv) > 1:
         raise app.UsageError(f"unexpected arguments: {' '.join(argv[1:])}")
-    from rrn.training.experiment import run  # imports TensorFlow; --help need not wait for it
+    if (MODE.value == "solve") != (PUZZLE.value is not None):
+        sys.exit(
+            "error: --mode solve and --puzzle need each other; "
+            f"got --mode {MODE.value}, --puzzle {PUZZLE.value}"
+        )
+    # These import TensorFlow; --help need not wait for it.
+    from rrn.solving import solve
+    from rrn.training.experiment import run
 
     if flags.FLAGS["verbosity"].using_default_value:
         logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
+        if MODE.value == "solve":
+            return solve(CONFIG.value, PUZZLE.value, DEVICES.value, workdir, WEIGHTS.value)
         return run(CONFIG.value, name, MODE.value, DEVICES.value, workdir, WEIGHTS.value)
     except (ValueError, FloatingPointError) as error:
         if logging.level_debug():

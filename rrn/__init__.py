@@ -18,4 +18,13 @@ __all__ = [
     "SentenceEncoder",
     "SparseGraph",
     "prefix_tree",
+    "solve_sudoku",
 ]
+
+
+def __getattr__(name):
+    if name == "solve_sudoku":  # with all that training needs: only if asked for
+        from rrn.solving import solve_sudoku
+
+        return solve_sudoku
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -77,3 +77,35 @@ def small_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -
     path = folder / "babi.h5"
     assert main(["babi", "--source", str(folder), "--tasks", "1,2,3", "--out", str(path)]) == 0
     return path
+
+
+@pytest.fixture(scope="session")
+def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small prepared Pretty-CLEVR file with images of 64 x 64."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("small_scenes") / "scenes.h5"
+    assert main(["pretty_clevr", "--scenes", "16,4,4", "--images", "64", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_digits_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small prepared file of rendered digits."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("small_digits") / "digits.h5"
+    sizes = ["--counts", "20,4", "--valid", "4"]
+    assert main(["mnist", "--rendered", *sizes, "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_sudoku_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small prepared Sudoku file of made puzzles."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("small_sudoku") / "sudoku.h5"
+    sizes = ["--train_per_level=4", "--valid_per_level=2", "--test_per_level=2"]
+    assert main(["sudoku", "--generate", "40", *sizes, "--out", str(path)]) == 0
+    return path

@@ -1,0 +1,410 @@
+"""Sudoku: the network's size and its plain formulation, random boards, results by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from matplotlib.figure import Figure
+
+from benchmarks.plain import edge_list, plain_network
+from configs.sudoku import get_config
+from rrn.data import read_prepared, training_inputs
+from rrn.distribute.variables import short_device
+from rrn.graphs import RegularGraph
+from rrn.random import ExampleRandom
+from rrn.tasks import create_task
+from rrn.tasks.sudoku import (
+    PAPER,
+    UNITS,
+    Sudoku,
+    cell_neighbours,
+    random_relabelling,
+    random_symmetry,
+)
+from tests.compare import assert_close, names_and_shapes, randomize
+from tests.distribute.test_towers import products_by_device
+from tests.helpers import CPUS, make_trainer
+
+PARAMETERS = {
+    "digit_embedding/table": (10, 16),
+    "row_embedding/table": (9, 16),
+    "column_embedding/table": (9, 16),
+    "input_fn/linear_0/w": (48, 96),
+    "input_fn/linear_0/b": (96,),
+    "input_fn/linear_1/w": (96, 96),
+    "input_fn/linear_1/b": (96,),
+    "input_fn/linear_2/w": (96, 96),
+    "input_fn/linear_2/b": (96,),
+    "input_fn/linear_3/w": (96, 96),
+    "input_fn/linear_3/b": (96,),
+    "message_fn/linear_0/w": (192, 96),
+    "message_fn/linear_0/b": (96,),
+    "message_fn/linear_1/w": (96, 96),
+    "message_fn/linear_1/b": (96,),
+    "message_fn/linear_2/w": (96, 96),
+    "message_fn/linear_2/b": (96,),
+    "message_fn/linear_3/w": (96, 96),
+    "message_fn/linear_3/b": (96,),
+    "node_fn/linear_0/w": (192, 96),
+    "node_fn/linear_0/b": (96,),
+    "node_fn/linear_1/w": (96, 96),
+    "node_fn/linear_1/b": (96,),
+    "node_fn/linear_2/w": (96, 96),
+    "node_fn/linear_2/b": (96,),
+    "node_fn/linear_3/w": (96, 96),
+    "node_fn/linear_3/b": (96,),
+    "lstm/linear/w": (192, 384),
+    "lstm/linear/b": (384,),
+    "readout/w": (96, 10),
+    "readout/b": (10,),
+}
+
+
+@pytest.fixture(scope="module")
+def data(small_sudoku_h5):
+    return read_prepared(small_sudoku_h5)
+
+
+def make_config(**model):
+    config = get_config()
+    config.model.update(embedding_size=4, hidden_size=12, num_steps=3, evaluation_steps=4, **model)
+    config.train.batch_size = 6
+    return config
+
+
+def make_task(**model):
+    return Sudoku(make_config(**model).model)
+
+
+def randomize_all(task):
+    for seed, module in enumerate((task.encoder, task.network)):
+        randomize(module, seed)
+
+
+# Parameters and graph
+
+
+def test_the_paper_model_has_exactly_201098_parameters(data):
+    task = create_task(get_config(), data)
+    assert names_and_shapes(task.encoder) | names_and_shapes(task.network) == PARAMETERS
+    variables = [*task.encoder.variables, *task.network.variables]
+    assert sum(variable.shape.num_elements() for variable in variables) == 201_098
+
+
+def test_regularized_are_the_kernels_of_the_mlps():
+    names = {variable.name.removesuffix(":0") for variable in make_task().regularized()}
+    kernels = {name for name in PARAMETERS if name.endswith("/w")}
+    assert names == kernels - {"lstm/linear/w", "readout/w"}
+
+
+def test_neighbours_are_the_20_cells_of_row_column_and_box():
+    for cell, neighbours in enumerate(cell_neighbours()):
+        row, column = divmod(cell, 9)
+        expected = {
+            9 * r + c
+            for r, c in itertools.product(range(9), repeat=2)
+            if r == row or c == column or (r // 3, c // 3) == (row // 3, column // 3)
+        } - {cell}
+        assert len(neighbours) == 20 and set(neighbours) == expected
+
+
+# Inputs
+
+
+def make_batch(task, arrays, examples, training=True, seed=(3, 4)):
+    random = ExampleRandom(seed, tf.constant(examples), len(arrays["givens"]))
+    return task.make_batch(arrays, tf.constant(examples), random, training)
+
+
+def assert_valid(batch, givens):
+    """Full grids that hold their puzzles, with as many givens as before."""
+    puzzle, solution = batch["puzzle"].numpy(), batch["solution"].numpy()
+    assert (np.sort(solution[:, UNITS], axis=2) == np.arange(1, 10)).all()
+    assert ((puzzle == 0) | (puzzle == solution)).all()
+    np.testing.assert_array_equal((puzzle > 0).sum(axis=1), givens)
+
+
+@pytest.mark.parametrize("changes", [["relabel"], ["symmetries"], ["relabel", "symmetries"]])
+def test_changed_boards_are_valid_and_only_training_changes_them(data, changes):
+    task, arrays = make_task(**dict.fromkeys(changes, True)), data.arrays("train")
+    examples = list(range(0, 72, 3))
+    batch, given = make_batch(task, arrays, examples), arrays["givens"].numpy()[examples]
+    assert_valid(batch, given)
+    plain = make_batch(task, arrays, examples, training=False)
+    unchanged = make_batch(make_task(), arrays, examples)
+    for name in ("puzzle", "solution"):
+        as_in_file = data.splits["train"][name][examples]
+        np.testing.assert_array_equal(plain[name], as_in_file)
+        np.testing.assert_array_equal(unchanged[name], as_in_file)
+        assert (batch[name].numpy() != as_in_file).any(axis=1).all()
+    moved = (batch["puzzle"].numpy() > 0) != (plain["puzzle"].numpy() > 0)
+    np.testing.assert_array_equal(moved.any(axis=1), "symmetries" in changes)
+
+
+DRAWS = 40_000
+
+
+def assert_uniform(counts, draws=DRAWS):
+    """Chi-square of equally likely outcomes; fails once in about 10^5 times."""
+    counts = np.asarray(counts)
+    expected, freedom = draws / counts.size, counts.size - 1
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    assert abs(chi_square - freedom) < 4.5 * (2 * freedom) ** 0.5 + 6
+
+
+def draws(function):
+    return function(ExampleRandom([5, 6], tf.range(DRAWS), DRAWS)).numpy()
+
+
+def test_relabellings_are_uniform():
+    digits = draws(random_relabelling)
+    assert (digits[:, 0] == 0).all()
+    assert (np.sort(digits[:, 1:]) == np.arange(1, 10)).all()
+    for first, second in itertools.combinations(range(1, 10), 2):
+        pairs = np.bincount(digits[:, first] * 10 + digits[:, second], minlength=100)
+        pairs = pairs.reshape(10, 10)[1:, 1:]
+        assert (np.diag(pairs) == 0).all()
+        assert_uniform(pairs[~np.eye(9, dtype=bool)])
+
+
+def test_symmetries_are_uniform():
+    cells = draws(random_symmetry).reshape(-1, 9, 9)
+    transposed = cells[:, 0, 1] % 9 == cells[:, 0, 0] % 9
+    assert_uniform(np.bincount(transposed))
+    cells = np.where(transposed[:, None, None], cells.swapaxes(1, 2), cells)
+    rows, columns = cells[:, :, 0] // 9, cells[:, 0] % 9
+    np.testing.assert_array_equal(cells, 9 * rows[:, :, None] + columns[:, None])
+    for lines in (rows, columns):
+        assert (np.sort(lines) == np.arange(9)).all()
+        bands = lines.reshape(-1, 3, 3)
+        assert (bands // 3 == bands[:, :, :1] // 3).all()
+        distinct, counts = np.unique(lines, axis=0, return_counts=True)
+        assert len(distinct) == 6**4
+        assert_uniform(counts)
+    # Rows, columns and the transpose don't depend on each other.
+    for second, kinds in ((columns[:, 0], 9), (columns[:, 0] % 3, 3), (transposed, 2)):
+        assert_uniform(np.bincount(kinds * rows[:, 0] + second, minlength=9 * kinds))
+
+
+def test_draws_are_uniform_over_the_split(data):
+    task, arrays = make_task(), data.arrays("train")
+    examples = task.draw_examples(arrays, [1, 2], DRAWS).numpy()
+    assert_uniform(np.bincount(examples, minlength=72))
+
+
+def test_boards_do_not_depend_on_the_number_of_devices(data):
+    task, arrays = make_task(relabel=True, symmetries=True), data.arrays("train")
+
+    def boards(num_devices):
+        inputs = training_inputs(task, arrays, 6, num_devices, 0, 3)
+        batches = [next(iter(dataset)) for dataset in inputs]
+        return {n: np.concatenate([b[n] for b in batches]) for n in ("puzzle", "solution", "rows")}
+
+    one, four = boards(1), boards(4)
+    assert len(one["puzzle"]) == 6 and one["rows"].tolist() == list(range(6))
+    for name, expected in one.items():
+        np.testing.assert_array_equal(four[name], expected)
+
+
+# Model
+
+
+@pytest.fixture(scope="module")
+def batch(data):
+    """Seven boards of many levels."""
+    tf.random.set_seed(0)
+    return make_batch(make_task(), data.arrays("train"), list(range(0, 70, 10)))
+
+
+def some_logits(task, puzzle, num_steps=3):
+    return task.logits(task.encode({"puzzle": puzzle}), puzzle, num_steps)
+
+
+def test_logits_equal_the_plain_formulation(batch):
+    task, puzzle = make_task(), batch["puzzle"].numpy()
+    randomize_all(task)
+    row, column = np.divmod(np.tile(np.arange(81), 7), 9)
+    encoder = task.encoder
+    tables = (encoder.digit.table, encoder.row.table, encoder.column.table)
+    ids = (puzzle.ravel(), row, column)
+    features = np.concatenate([t.numpy()[i] for t, i in zip(tables, ids, strict=True)], axis=1)
+    edges = edge_list(RegularGraph(cell_neighbours(), 7))
+    states = plain_network(task.network.rrn, *edges, tf.constant(features), 3)
+    readout = task.network.readout
+    expected = [h.numpy() @ readout.w.numpy() + readout.b.numpy() for h in states]
+    expected = np.stack(expected, axis=1).reshape(7, 81, 3, 10)
+    assert_close(some_logits(task, batch["puzzle"]), expected, 1e-4)
+
+
+def test_boards_do_not_influence_each_other(batch):
+    task = make_task()
+    randomize_all(task)
+    together = some_logits(task, batch["puzzle"])
+    assert_close(some_logits(task, batch["puzzle"][2:3]), together[2:3])
+    others = tf.concat([batch["puzzle"][:3], tf.zeros([1, 81], tf.int32)], 0)
+    assert_close(some_logits(task, others)[:3], together[:3])
+    assert np.abs(together[0] - together[1]).max() > 1e-2
+
+
+@pytest.mark.parametrize(("random", "num_steps"), [(ExampleRandom([0, 0], [0], 1), 3), (None, 4)])
+def test_loss_is_the_mean_over_cells_and_steps(batch, random, num_steps):
+    task = make_task()
+    randomize_all(task)
+    losses, outputs = task.loss(task.encode(batch), batch, random)
+    logits = some_logits(task, batch["puzzle"], num_steps).numpy().astype(np.float64)
+    solution = batch["solution"].numpy()
+    log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    chosen = np.take_along_axis(log_probabilities, solution[:, :, None, None], axis=-1)[..., 0]
+    assert outputs["loss"].shape == (7, num_steps)
+    assert_close(outputs["loss"], -chosen.mean(axis=1), 1e-4)
+    assert_close(losses["loss"], -chosen.mean(axis=(1, 2)), 1e-4)
+    correct = (logits.argmax(axis=-1) == solution[:, :, None]).sum(axis=1)
+    np.testing.assert_array_equal(outputs["cells_correct"], correct)
+
+
+def loss_and_gradients(task, batch):
+    variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
+    with tf.GradientTape() as tape:
+        loss, _ = task.loss(task.encode(batch), batch, ExampleRandom([0, 0], [0], 1))
+        loss = tf.reduce_mean(loss["loss"])
+    gradients = tape.gradient(loss, variables)
+    return loss, {
+        v.name: tf.convert_to_tensor(g) for v, g in zip(variables, gradients, strict=True)
+    }
+
+
+def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
+    task = make_task()
+    randomize_all(task)
+    loss, gradients = loss_and_gradients(task, batch)
+    task.config.recompute = True
+    same_loss, same_gradients = loss_and_gradients(task, batch)
+    assert_close(same_loss, loss)
+    for name, gradient in gradients.items():
+        assert (np.abs(gradient) > 0).any(axis=-1).all() or "w" in name, name
+        assert_close(same_gradients[name], gradient)
+
+
+# Devices
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    """Number of devices -> (the trainer, metrics and gradients of an update, its batches)."""
+    tf.random.set_seed(0)
+    config = make_config(relabel=True, symmetries=True)
+    config.model.num_steps = 2
+    config.train.l2 = 1e-3
+    task = create_task(config, data)
+    initial = None
+
+    def train(devices):
+        nonlocal initial
+        trainer, inputs = make_trainer(config, data, task, devices)
+        initial = initial or [variable.numpy() for variable in trainer.model_variables]
+        for variable, value in zip(trainer.model_variables, initial, strict=True):
+            variable.assign(value)
+        metrics, finite = trainer.update_once([next(iter(dataset)) for dataset in inputs])
+        assert finite
+        (objective,) = trainer.plan.stages[0].objectives
+        # Adam's m is now a tenth of the gradient.
+        return trainer, metrics, [10.0 * m.numpy() for m in objective.optimizer.m]
+
+    return {"one": train(CPUS[:1]), "two": train(CPUS[1:3])}
+
+
+def test_two_devices_equal_one(trained):
+    _, metrics, gradients = trained["one"]
+    _, same_metrics, same_gradients = trained["two"]
+    assert metrics.keys() == same_metrics.keys() >= {"loss", "accuracy", "board_accuracy"}
+    for name, pair in metrics.items():
+        for expected, actual in zip(pair, same_metrics[name], strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, err_msg=name)
+    for actual, expected in zip(same_gradients, gradients, strict=True):
+        assert_close(actual, expected)
+
+
+def test_embeddings_live_on_the_cpu_and_products_run_on_the_towers(trained):
+    trainer, _, _ = trained["two"]
+    counts = products_by_device(trainer.traced["train"])
+    assert counts.keys() == {"CPU:1", "CPU:2"} and counts["CPU:1"] == counts["CPU:2"] > 0
+    assert {short_device(variable.device) for variable in trainer.model_variables} == {"CPU:0"}
+    for reads in trainer.tower_reads.values():
+        assert {reads[variable.ref()] for variable in trainer.model_variables} == {1}
+
+
+# Results
+
+
+def test_metrics_by_hand():
+    outputs = {"cells_correct": tf.constant([[81.0, 80.0], [0.0, 81.0], [40.0, 1.0]])}
+    metrics = make_task().metrics({}, outputs)
+    assert metrics.keys() == {"accuracy", "board_accuracy"}
+    np.testing.assert_allclose(metrics["accuracy"], [(80 + 81 + 1) / 81, 3], rtol=1e-6)
+    np.testing.assert_array_equal(metrics["board_accuracy"], [1, 3])
+
+
+def hand_made_results():
+    """Examples 1 to 4 of five: two of 17 givens, one of 19, one of 34; three steps."""
+    arrays = {"givens": tf.constant([17, 17, 19, 17, 34])}
+    cells = np.array([[0, 40.5, 81], [81, 81, 81], [81, 0, 81], [81, 81, 0]], np.float32)
+    loss = np.array([[3, 2, 1], [1, 1, 1], [0, 0, 0], [4, 5, 6]], np.float32)
+    outputs = {"cells_correct": cells, "loss": loss}
+    return make_task().results(arrays, np.array([1, 2, 3, 4]), outputs)
+
+
+def test_results_by_hand():
+    results = hand_made_results()
+    by_step = {
+        "board_accuracy/17": [50, 0, 100],  # examples 1 and 3
+        "board_accuracy/19": [100, 100, 100],
+        "board_accuracy/34": [100, 100, 0],
+        "board_accuracy/all": [75, 50, 75],
+        "cell_accuracy/17": [50, 25, 100],
+        "cell_accuracy/19": [100, 100, 100],
+        "cell_accuracy/34": [100, 100, 0],
+        "cell_accuracy/all": [75, 62.5, 75],
+        "loss": [2, 2, 2],
+    }
+    assert results["by_step"].keys() == by_step.keys() == results["metrics"].keys()
+    for name, values in by_step.items():
+        assert results["by_step"][name] == pytest.approx(values)
+        assert results["metrics"][name] == pytest.approx(values[-1])
+
+
+def test_the_table_has_17_givens_and_all_apart_and_the_published_figures():
+    lines = make_task().table(hand_made_results()).split("\n")
+    assert lines[1].split() == ["givens,", "step", "1", "2", "3", "3"]
+    assert [line.split() for line in lines[2:6]] == [
+        ["17", "50.0", "0.0", "100.0", "100.00"],
+        ["19", "100.0", "100.0", "100.0", "100.00"],
+        ["34", "100.0", "100.0", "0.0", "0.00"],
+        ["17-34,", "all", "75.0", "50.0", "75.0", "75.00"],
+    ]
+    assert lines[6:] == list(PAPER)
+    assert "94.1 % after 32 steps and 96.6 % after 64" in lines[6]
+
+
+@pytest.mark.parametrize(
+    ("num_steps", "shown"), [(1, [1]), (8, [1, 2, 4, 8]), (24, [1, 2, 4, 8, 16, 24])]
+)
+def test_the_table_shows_a_few_steps(num_steps, shown):
+    outputs = {"cells_correct": np.full([1, num_steps], 81.0), "loss": np.zeros([1, num_steps])}
+    task = make_task()
+    results = task.results({"givens": tf.constant([20])}, np.array([0]), outputs)
+    assert task.table(results).split("\n")[1].split()[2:-1] == [str(step) for step in shown]
+
+
+def test_the_figures_have_a_line_and_a_row_for_each_level():
+    figures = make_task().figures(hand_made_results())
+    assert list(figures) == ["accuracy_by_step", "accuracy_by_givens_and_step"]
+    assert all(isinstance(figure, Figure) for figure in figures.values())
+    lines = figures["accuracy_by_step"].axes[0].lines
+    assert [line.get_label() for line in lines] == ["17", "19", "34", "all"]
+    np.testing.assert_array_equal(lines[0].get_ydata(), [50, 0, 100])
+    assert len({line.get_color() for line in lines}) == 4
+    axes = figures["accuracy_by_givens_and_step"].axes[0]
+    (image,) = axes.images
+    np.testing.assert_array_equal(image.get_array(), [[50, 0, 100], [100, 100, 100], [100, 100, 0]])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["17", "19", "34"]
