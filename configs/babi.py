@@ -13,12 +13,14 @@ Variants:
   simulated  as hour, trained on simulated stories alone, and tested on the real test files:
              python -m data_prep babi --source simulated --stories 20000 \
                  --out data/babi_simulated.h5
+  frozen_encoders  as quick, in two stages: first the network alone, its encoders fixed as they
+             begin, then all.
   test       20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
 import ml_collections
 
-VARIANTS = "", "quick", "hour", "simulated", "test"
+VARIANTS = "", "quick", "hour", "simulated", "frozen_encoders", "test"
 
 
 def get_config(variant=""):
@@ -44,6 +46,7 @@ def get_config(variant=""):
         {
             "batch_size": 512,
             "num_updates": 5_000_000,
+            "stages": (),  # one, of all that is here
             "learning_rate": 2e-4,
             "warmup_updates": 0,
             "decay": "constant",
@@ -61,7 +64,7 @@ def get_config(variant=""):
         {"path": "", "split": "test", "batch_size": 512, "passes": 1}  # path: data.path if empty
     )
     config.variables = ml_collections.ConfigDict({"policy": "cpu"})
-    if variant in ("quick", "hour", "simulated"):
+    if variant in ("quick", "hour", "simulated", "frozen_encoders"):
         config.model.compute_dtype = "bfloat16"
         config.model.readout_dropout = 0.0
         config.model.num_parts = 6
@@ -79,6 +82,11 @@ def get_config(variant=""):
     if variant == "simulated":
         config.data.path = "data/babi_simulated.h5"
         config.evaluate.path = "data/babi.h5"
+    if variant == "frozen_encoders":
+        config.train.stages = (
+            {"name": "network", "num_updates": 2500, "modules": ("network",)},
+            {"name": "all", "num_updates": 5000},
+        )
     if variant == "test":
         config.model.num_parts = 3
         config.train.batch_size = 16

@@ -17,51 +17,66 @@ from rrn.reading import reading_scope
 
 @dataclasses.dataclass
 class TowerResult:
-    """One tower's loss, its gradients (one per variable, possibly None), and what else it gave.
+    """One tower's losses, their gradients, and what else it gave.
 
+    gradients: for each loss a list with one gradient, or None, per variable of it.
     reads: variable reference -> how many times the tower (its encoder included) reads the variable.
     """
 
-    loss: tf.Tensor
+    losses: list
     gradients: list
     aux: Any
     reads: dict
 
 
 def tower_gradients(device, encode, loss_fn, batch, variables, encoder_device=CPU):
-    """Loss and gradients of one tower.
+    """Losses of one tower, each with the gradients of its own variables, from one forward pass.
 
     encode: batch -> nest of float tensors, on `encoder_device`.
-    loss_fn: (encodings, batch) -> (scalar loss, aux), on `device`.
-    variables: what the gradients are taken of; those that only `encode` or only `loss_fn` reads are
-    both fine.
+    loss_fn: (encodings, batch) -> (list of scalar losses, aux), on `device`.
+    variables: for each loss a list of what its gradients are taken of; those that only `encode` or
+    only `loss_fn` reads are both fine.
     """
     with (
         tf.device(encoder_device),
         reading_scope() as encoder_reads,
-        tf.GradientTape() as encoder_tape,
+        tf.GradientTape(persistent=True) as encoder_tape,
     ):
         encodings = encode(batch)
     flat = tf.nest.flatten(encodings)
+    in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
+    flat_variables = tf.nest.flatten(variables)
+    trains_encoder = any(variable.ref() in in_encoder for variable in flat_variables)
     with tf.device(device), reading_scope() as reads:
         # The encodings of this tape are its own leaves, so that it ends at them.
         leaves = [tf.stop_gradient(encoding) for encoding in flat]
-        with tf.GradientTape() as tape:
-            tape.watch(leaves)
-            loss, aux = loss_fn(tf.nest.pack_sequence_as(encodings, leaves), batch)
-        gradients, leaf_gradients = tape.gradient(loss, (variables, leaves))
+        sources = leaves if trains_encoder else []
+        with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+            tape.watch([flat_variables, sources])
+            losses, aux = loss_fn(tf.nest.pack_sequence_as(encodings, leaves), batch)
+        parts = [
+            tape.gradient(loss, (own, sources)) for loss, own in zip(losses, variables, strict=True)
+        ]
     with tf.device(encoder_device):
-        reached = [(e, g) for e, g in zip(flat, leaf_gradients, strict=True) if g is not None]
-        if reached:
-            targets, target_gradients = zip(*reached, strict=True)
-            from_encoder = encoder_tape.gradient(
-                list(targets), variables, output_gradients=list(target_gradients)
-            )
-            gradients = [_add(a, b) for a, b in zip(gradients, from_encoder, strict=True)]
+        gradients = [
+            _add_encoder_part(encoder_tape, flat, own, *part)
+            for own, part in zip(variables, parts, strict=True)
+        ]
     counts = dict(reads.counts)
     for variable, count in encoder_reads.counts.items():
         counts[variable] = counts.get(variable, 0) + count
-    return TowerResult(loss, gradients, aux, counts)
+    return TowerResult(losses, gradients, aux, counts)
+
+
+def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):
+    """The variables' gradients plus what reaches the variables through the encodings."""
+    pairs = zip(encodings, encoding_gradients, strict=False)  # none if the encoder is not trained
+    reached = [(e, g) for e, g in pairs if g is not None]
+    if not reached:
+        return gradients
+    targets, target_gradients = (list(part) for part in zip(*reached, strict=True))
+    from_encoder = tape.gradient(targets, variables, output_gradients=target_gradients)
+    return [_add(a, b) for a, b in zip(gradients, from_encoder, strict=True)]
 
 
 def _add(a, b):

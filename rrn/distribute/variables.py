@@ -22,18 +22,23 @@ def short_device(name):
     return f"{place}{spec.device_type}:{spec.device_index}"
 
 
-def list_variables(variables, tower_reads):
-    """A row for each variable: {"name", "shape", "dtype", "bytes", "device", "readers"}, by name.
+def list_variables(variables, tower_reads, stage_variables):
+    """A row for each variable, by name: {"name", "shape", "dtype", "bytes", "stages", "device",
+    "readers"}.
 
     tower_reads: tower's name -> (variable reference -> number of reads in one update).
-    "readers" maps the towers that read the variable to how many times each reads it in an update.
+    stage_variables: stage's name -> the variables that it trains.
+    "stages" are those that train the variable. "readers" maps the towers that read the variable to
+    how many times each reads it in an update.
     """
+    trained = {name: {v.ref() for v in group} for name, group in stage_variables.items()}
     return [
         {
             "name": variable.name.removesuffix(":0"),
             "shape": list(variable.shape),
             "dtype": variable.dtype.name,
             "bytes": variable.shape.num_elements() * variable.dtype.size,
+            "stages": [name for name, group in trained.items() if variable.ref() in group],
             "device": short_device(variable.device),
             "readers": {
                 tower: reads[variable.ref()]
@@ -47,12 +52,16 @@ def list_variables(variables, tower_reads):
 
 def format_variables(rows):
     """The rows as a table with totals."""
-    lines = [f"{'name':<36}{'shape':<14}{'bytes':>10}  {'device':<8}readers (reads an update)"]
-    for row in rows:
+    stages = [", ".join(row["stages"]) for row in rows]
+    width = max(map(len, ["trained in", *stages])) + 2
+    columns = f"{'name':<36}{'shape':<14}{'bytes':>10}  {'trained in':<{width}}{'device':<8}"
+    lines = [columns + "readers (reads an update)"]
+    for row, trained_in in zip(rows, stages, strict=True):
         readers = ", ".join(f"{tower} {count}" for tower, count in row["readers"].items())
         shape = "x".join(map(str, row["shape"]))
         lines.append(
-            f"{row['name']:<36}{shape:<14}{row['bytes']:>10,}  {row['device']:<8}{readers}"
+            f"{row['name']:<36}{shape:<14}{row['bytes']:>10,}  {trained_in:<{width}}"
+            f"{row['device']:<8}{readers}"
         )
     total = sum(row["bytes"] for row in rows)
     lines.append(f"{len(rows)} variables, {total // 4:,} parameters, {total:,} bytes")

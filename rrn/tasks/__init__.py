@@ -24,8 +24,10 @@ def create_task(config, data):
         )
     module = importlib.import_module(f"rrn.tasks.{config.task}")
     found = data.attributes.get("schema"), data.attributes.get("version")
-    if found != module.SCHEMA:
+    schemas = getattr(module, "SCHEMAS", None) or (module.SCHEMA,)
+    if found not in schemas:
+        wanted = " or ".join(map(str, schemas))
         raise ValueError(
-            f"{data.path}: schema and version are {found}, task {config.task} needs {module.SCHEMA}"
+            f"{data.path}: schema and version are {found}, task {config.task} needs {wanted}"
         )
     return module.create_task(config.model, data)

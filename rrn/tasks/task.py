@@ -42,25 +42,33 @@ class Task(Protocol):
 
         random: None in evaluation, where nothing is dropped.
 
-        Training goes by the losses' "loss". One of the outputs is "loss", too, by step or not;
-        validation goes by its mean.
+        Training goes by the losses' "loss", or by those that the config's stages name. One of the
+        outputs is "loss", too, by step or not; validation goes by its mean.
         """
 
     def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
-        """name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums."""
+        """name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums.
+
+        `<loss>/...`, named after one of the losses, is reported in the stages that train it.
+        """
 
     def regularized(self) -> list[tf.Variable]:
         """The variables w in the L2 term Σ w²/2."""
 
     def results(self, arrays: Arrays, examples, outputs) -> dict:
-        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}}.
+        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}}, and whatever
+        else the figures need. Without steps "by_step" is empty.
 
         examples: the ids, an array, of examples of a split, all of them or some; outputs: name ->
         array `[examples, ...]`, in that order.
         """
 
     def table(self, results: dict) -> str:
-        """The results in words, beside the paper's."""
+        """The results in words, beside the paper's.
+
+        Here and in `figures`, `results` also has "by_stage": the results of the weights at the end
+        of each of the config's stages, by the stage's name.
+        """
 
     def figures(self, results: dict) -> dict:
         """name -> matplotlib figure."""

@@ -32,7 +32,9 @@ class Evaluator:
             for p in range(config.passes)
         ]
         specs = [dataset.element_spec for dataset in self.inputs[0]]
-        self._predict = tf.function(self._predict_batches, input_signature=[tuple(specs)])
+        self._predict = tf.function(
+            self._predict_batches, input_signature=[tuple(specs)], autograph=False
+        )
 
     def _predict_batches(self, batches):
         results = []

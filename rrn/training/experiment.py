@@ -11,6 +11,7 @@ from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.evaluation import Evaluator
 from rrn.training.progress import Progress, StopRequest
+from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer, model_variables
 from rrn.training.weights import load_weights, save_weights
 from rrn.training.workdir import Workdir
@@ -46,6 +47,7 @@ class Experiment:
         with variable_scope(config.variables.policy, devices):
             self.task = create_task(config, self.data)
         self.variables = model_variables(self.task)
+        self.stages = stage_names(config.train)
 
     def train(self, weights=None):
         """Trains from the last checkpoint, `weights` or the start; evaluates the best weights."""
@@ -81,14 +83,15 @@ class Experiment:
         return Trainer(self.task, self.config.train, self.devices, specs), inputs
 
     def _train_until_done(self, trainer, inputs, checkpoints, stop):
-        config = self.config.train
+        config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
-        progress = Progress(self.workdir, config.num_updates, config.batch_size)
+        progress = Progress(self.workdir, plan.num_updates, config.batch_size)
         iterators = [iter(dataset) for dataset in inputs]
         update = int(trainer.update)
         progress.start(update)
-        while update < config.num_updates and not stop.requested:
-            ends = [config.num_updates - update] + [
+        while update < plan.num_updates and not stop.requested:
+            stage = plan.stage(update).name if self.stages else None
+            ends = [plan.updates_left(update)] + [
                 every - update % every
                 for every in (config.log_every_updates, config.evaluate_every_updates)
             ]
@@ -99,8 +102,8 @@ class Experiment:
                     f"the last good checkpoint is {checkpoints.latest or 'none'}"
                 )
             update = int(trainer.update)
-            progress.training(update, means)
-            if update % config.evaluate_every_updates == 0 or update == config.num_updates:
+            progress.training(update, means, stage)
+            if update % config.evaluate_every_updates == 0 or plan.finished(update):
                 self._validate(trainer, evaluator, checkpoints, progress)
             if checkpoints.due():
                 checkpoints.save()
@@ -108,16 +111,21 @@ class Experiment:
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
-        """Evaluates on the validation split and keeps the weights with the lowest loss on it."""
+        """Evaluates on the validation split and keeps the weights with the lowest loss on it.
+
+        In stages, where another loss may raise it, the last weights and each stage's are kept.
+        """
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = evaluator.results()
             update = int(trainer.update)
             progress.validation(update, loss, results["metrics"])
-            best = loss < checkpoints.best_loss.numpy()
+            best = self.stages or loss < checkpoints.best_loss.numpy()
+            attributes = {"config": self.name, "update": update, "validation_loss": loss}
             if best:
-                attributes = {"config": self.name, "update": update, "validation_loss": loss}
                 save_weights(self.workdir / "weights.h5", self.variables, attributes)
+            if self.stages and (stage := trainer.plan.finished(update)):
+                save_weights(self._stage_weights(stage.name), self.variables, attributes)
         if best:
             checkpoints.save_best(loss)
 
@@ -127,13 +135,20 @@ class Experiment:
             self.task, config.evaluate, self.devices, arrays, config.seed, num_examples
         )
 
+    def _stage_weights(self, stage):
+        return self.workdir / f"weights_{stage}.h5"
+
     def evaluate(self, weights=None):
-        """Evaluates `weights`, or the run's best, on `config.evaluate`'s split and file."""
+        """Evaluates `weights`, or the run's best and its stages', on `config.evaluate`'s split and
+        file.
+        """
         split, workdir = self.config.evaluate.split, self.workdir
         data = self.data.same_kind(self.config.evaluate.path)
         load_weights(weights or workdir / "weights.h5", self.variables)
         evaluator = self._evaluator(data, split)
         results, _ = evaluator.results()
+        results["by_stage"] = {} if weights else self._results_by_stage(evaluator)
+        by_stage = {stage: ended["metrics"] for stage, ended in results["by_stage"].items()}
         workdir.path.mkdir(parents=True, exist_ok=True)
         workdir.write_json(
             "results.json",
@@ -142,7 +157,9 @@ class Experiment:
                 "data": data.path,
                 "split": split,
                 "examples": len(evaluator.examples),
-                **results,
+                "metrics": results["metrics"],
+                "by_step": results["by_step"],
+                **({"by_stage": by_stage} if by_stage else {}),
                 "notes": data.attributes["notes"],
             },
         )
@@ -153,13 +170,23 @@ class Experiment:
         for path in workdir.save_figures(self.task.figures(results)):
             print(f"figure: {path}")
 
+    def _results_by_stage(self, evaluator):
+        """Stage's name -> the task's results with the weights at its end, if it has ended."""
+        results = {}
+        for stage in self.stages:
+            if (path := self._stage_weights(stage)).exists():
+                load_weights(path, self.variables)
+                results[stage], _ = evaluator.results()
+        return results
+
     def show_variables(self):
-        """Traces one update and prints who reads which variable, and where it lives."""
+        """Traces the updates and prints who reads and trains which variable, and where it lives."""
         trainer, _ = self._trainer()
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
 
     def _write_variables(self, trainer):
-        rows = list_variables(self.variables, trainer.tower_reads)
+        trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
+        rows = list_variables(self.variables, trainer.tower_reads, trained)
         self.workdir.write_json("variables.json", rows)
         return rows

@@ -40,19 +40,21 @@ class Progress:
         """Training goes on from `update` now: time since the last report was spent otherwise."""
         self._reported_update, self._reported_at = update, time.monotonic()
 
-    def training(self, update, means):
-        """means: name -> mean since the last report, scalars or vectors."""
+    def training(self, update, means, stage=None):
+        """means: name -> mean since the last report, scalars or vectors; stage: its name, if the
+        run has several.
+        """
         now = time.monotonic()
         rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
         self.start(update)
         metrics = {name: value.numpy().tolist() for name, value in means.items()}
-        self._write(update, {"examples_per_second": rate, **metrics}, "train")
+        named = {"stage": stage} if stage else {}
+        self._write(update, {**named, "examples_per_second": rate, **metrics}, "train")
         left = (self.num_updates - update) * self.batch_size / rate
-        print(
-            f"update {update}/{self.num_updates}  loss {metrics['loss']:.4f}  "
-            f"accuracy {metrics['accuracy']:.3f}  {rate:,.0f} examples/s  {_clock(left)} left",
-            flush=True,
-        )
+        parts = [f"update {update}/{self.num_updates}", *named.values()]
+        parts += [f"{name} {metrics[name]:.4f}" for name in _shown(metrics)]
+        parts += [f"{rate:,.0f} examples/s", f"{_clock(left)} left"]
+        print("  ".join(parts), flush=True)
 
     def validation(self, update, loss, metrics):
         """loss: the mean over all steps, by which the best weights are chosen."""
@@ -60,7 +62,7 @@ class Progress:
         numbers = "  ".join(
             f"{name} {value:.4g}"
             for name, value in metrics.items()
-            if "/" not in name or "mean" in name
+            if "/" not in name or name.endswith(("/mean", "/all"))
         )
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
@@ -73,6 +75,13 @@ class Progress:
                 for suffix, scalar in _scalars(value):
                     tf.summary.scalar(f"{group}/{name}{suffix}", scalar)
         self._writer.flush()
+
+
+def _shown(metrics):
+    """Names of the losses, then of the task's other scalars."""
+    scalars = [name for name, value in metrics.items() if not isinstance(value, list)]
+    others = [n for n in scalars if not n.endswith(("loss", "gradient_norm", "learning_rate"))]
+    return [name for name in scalars if name.endswith("loss")] + others
 
 
 def _scalars(value):

@@ -6,7 +6,8 @@ from rrn.distribute.devices import CPU
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import tower_gradients
 from rrn.random import ExampleRandom
-from rrn.training.optimizer import Adam, AveragedWeights, clip_by_global_norm, learning_rate
+from rrn.training.optimizer import AveragedWeights
+from rrn.training.stages import Plan
 
 
 def model_variables(task):
@@ -15,97 +16,115 @@ def model_variables(task):
 
 
 class Trainer(tf.Module):
-    """Trains a task's variables on several devices.
+    """Trains a task's variables on several devices, in the stages of a plan.
 
-    One update: every tower's loss and gradients on its own batch, their average weighted by
-    examples, plus the L2 term's gradient (l2 w for each regularized w), clipped, and one step of
-    Adam.
+    One update: every tower's losses and gradients on its own batch; then, for each objective of the
+    stage, the gradients' average weighted by examples, plus the L2 term's gradient (l2 w for each
+    regularized w), clipped, and one step of Adam. No other variables change.
     """
 
     def __init__(self, task, config, devices, batch_specs):
-        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s."""
+        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s.
+
+        Raises:
+          ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
+        """
         super().__init__(name="trainer")
-        learning_rate(config, 0)  # a wrong field is an error here, in plain words
         self.task, self.config, self.devices = task, config, devices
         self.model_variables = model_variables(task)
-        self.optimizer = Adam(self.model_variables)
+        self.plan = Plan(config, task)
         self.averages = None
         if config.average_decay:
             self.averages = AveragedWeights(self.model_variables, config.average_decay)
         with tf.device(CPU):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.tower_reads = {}
-        self._one_update = tf.function(self._update, input_signature=[tuple(batch_specs)])
-        # Traced now, when all variables exist.
-        self.one_update = self._one_update.get_concrete_function()
+        # Traced now, when all variables exist; without AutoGraph, which would change what errors
+        # say.
+        self._functions = {
+            stage.name: tf.function(
+                lambda batches, stage=stage: self._update(stage, batches),
+                input_signature=[tuple(batch_specs)],
+                autograph=False,
+            )
+            for stage in self.plan.stages
+        }
+        self.traced = {n: f.get_concrete_function() for n, f in self._functions.items()}
 
     def update_once(self, batches):
         """One update on the devices' batches; returns ({name: (sum, count)}, is all finite?)."""
-        return self._one_update(tuple(batches))
+        stage = self.plan.stage(int(self.update))
+        return self._functions[stage.name](tuple(batches))
 
-    def _tower(self, device, batch):
-        random = ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
+    def random(self, batch):
+        """The draws of a batch's examples in the model."""
+        return ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
+
+    def _tower(self, stage, device, batch):
+        random = self.random(batch)
 
         def loss_fn(encodings, batch):
             losses, outputs = self.task.loss(encodings, batch, random)
-            return tf.reduce_mean(losses["loss"]), self.task.metrics(batch, outputs)
+            metrics = self.task.metrics(batch, outputs)
+            return stage.losses(losses), stage.metrics(metrics, losses)
 
-        return tower_gradients(device, self.task.encode, loss_fn, batch, self.model_variables)
+        variables = [objective.variables_ for objective in stage.objectives]
+        return tower_gradients(device, self.task.encode, loss_fn, batch, variables)
 
-    def gradients(self, batches):
-        """(mean loss, averaged gradients with the L2 term's, summed metrics) of one update."""
+    def gradients(self, stage, batches):
+        """(mean losses, averaged gradients with the L2 term's, summed metrics) of one update.
+
+        Losses and lists of gradients are those of the stage's objectives, in their order.
+        """
         towers = []
         for i, (device, batch) in enumerate(zip(self.devices, batches, strict=True)):
-            towers.append(self._tower(device, batch))
+            towers.append(self._tower(stage, device, batch))
             self.tower_reads[f"tower {i}"] = towers[-1].reads
         with tf.device(CPU):
             counts = [tf.cast(tf.size(batch["rows"]), tf.float32) for batch in batches]
-            gradients = average_gradients([tower.gradients for tower in towers], counts)
-            loss = tf.add_n([t.loss * n for t, n in zip(towers, counts, strict=True)])
-            loss /= tf.add_n(counts)
+            losses, gradients = [], []
+            for i, objective in enumerate(stage.objectives):
+                loss = tf.add_n([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
+                losses.append(loss / tf.add_n(counts))
+                average = average_gradients([tower.gradients[i] for tower in towers], counts)
+                objective.check_reached(average, stage.name)
+                gradients.append(objective.add_l2(average))
             metrics = tf.nest.map_structure(lambda *m: tf.add_n(m), *[t.aux for t in towers])
-        return loss, self._add_l2(gradients), metrics
+        return losses, gradients, metrics
 
-    def _add_l2(self, gradients):
-        regularized = {variable.ref() for variable in self.task.regularized()}
-
-        def add(variable, gradient):
-            if gradient is None or not self.config.l2 or variable.ref() not in regularized:
-                return gradient
-            with tf.device(variable.device):
-                return gradient + self.config.l2 * variable
-
-        return [add(v, g) for v, g in zip(self.model_variables, gradients, strict=True)]
-
-    def _update(self, batches):
-        """One update; returns ({name: (sum, count)}, whether loss and gradients are finite)."""
-        loss, gradients, metrics = self.gradients(batches)
+    def _update(self, stage, batches):
+        """One update; returns ({name: (sum, count)}, whether losses and gradients are finite)."""
+        losses, gradients, metrics = self.gradients(stage, batches)
         with tf.device(CPU):
-            gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
-            rate = learning_rate(self.config, self.update)
-            self.optimizer.apply(gradients, rate, self.update)
+            own_update = self.plan.own_update(stage, self.update)
+            finite, scalars = [], {}
+            for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
+                norm, rate = objective.apply(own, own_update)
+                finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
+                numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
+                scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
             if self.averages:
                 self.averages.update()
             self.update.assign_add(1)
-            one = tf.ones([])
-            scalars = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
-            metrics = {**{name: (value, one) for name, value in scalars.items()}, **metrics}
-            return metrics, tf.math.is_finite(loss) & tf.math.is_finite(norm)
+            return {**scalars, **metrics}, tf.reduce_all(finite)
 
-    @tf.function
     def train(self, iterators, num_updates):
-        """`num_updates` updates (a scalar tensor) from the devices' iterators.
+        """`num_updates` updates (a scalar tensor), all of one stage, from the devices' iterators.
 
         Returns {name: mean} over them and the number of the first update whose loss or gradient was
         not finite, -1 if none.
         """
+        return self._train(self.plan.stage(int(self.update)).name, iterators, num_updates)
+
+    @tf.function
+    def _train(self, stage, iterators, num_updates):
         with tf.device(CPU):
-            specs, _ = self.one_update.structured_outputs
+            specs, _ = self.traced[stage].structured_outputs
             totals = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)
             bad_update = tf.constant(-1, tf.int64)
             for _ in tf.range(num_updates):
                 update = self.update.read_value()
-                metrics, finite = self.update_once([next(i) for i in iterators])
+                metrics, finite = self._functions[stage](tuple(next(i) for i in iterators))
                 totals = tf.nest.map_structure(tf.add, totals, metrics)
                 bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
             means = {name: tf.math.divide_no_nan(s, n) for name, (s, n) in totals.items()}

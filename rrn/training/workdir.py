@@ -2,14 +2,16 @@
 
 config.json     the config, every field, and "config", its name
 metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
-                to train), "examples_per_second", "loss", ...}, means since the line before;
-                validation: {"update", "seconds", "split": "valid", "mean_loss" (over all
-                steps), the task's metrics}
+                to train), "examples_per_second", "loss", ...}, means since the line before, and
+                in stages "stage"; validation: {"update", "seconds", "split": "valid",
+                "mean_loss" (over all steps), the task's metrics}
 results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
-                "by_step": {name: [values]}, "notes"}
-variables.json  [{"name", "shape", "dtype", "bytes", "device", "readers": {tower: reads an update}}]
+                "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
+variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
+                "readers": {tower: reads an update}}]
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
-weights.h5      the best weights
+weights.h5      the best weights; in stages the last ones
+weights_*.h5    the weights at the end of each stage
 figures/*.png   the results
 events/         TensorBoard's scalars
 """
@@ -40,7 +42,8 @@ class Workdir:
         if not file.exists():
             self.write_json("config.json", config)
             return
-        there, wanted = _flatten(json.loads(file.read_text())), _flatten(config)
+        wanted = json.loads(json.dumps(config))  # tuples are lists there
+        there, wanted = _flatten(json.loads(file.read_text())), _flatten(wanted)
         differences = [
             f"  {name}: {there.get(name, 'absent')} there, {wanted.get(name, 'absent')} wanted"
             for name in sorted(there.keys() | wanted.keys())
@@ -90,6 +93,9 @@ class Workdir:
 
 
 def _flatten(value, prefix=""):
+    """{"a.b.0": 1} for {"a": {"b": [1]}}."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
     if not isinstance(value, dict):
         return {prefix[:-1]: value}
     flat = {}

@@ -83,7 +83,7 @@ def expected_products(babi):
 
 def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expected_products):
     trainer, _ = make_trainer(*babi, CPUS[1:])
-    counts = products_by_device(trainer.one_update)
+    counts = products_by_device(trainer.traced["train"])
     encoder_forward, encoder = expected_products["encoder"]
     network_forward, network = expected_products["network"]
     assert encoder > encoder_forward > 0 and network > network_forward > 0
@@ -93,7 +93,7 @@ def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expec
 
 def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
     trainer, _ = make_trainer(*babi, CPUS)
-    counts = products_by_device(trainer.one_update)
+    counts = products_by_device(trainer.traced["train"])
     encoder, network = expected_products["encoder"][1], expected_products["network"][1]
     assert counts == {
         "CPU:0": 4 * encoder + network,
@@ -103,13 +103,30 @@ def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
     }
 
 
+def test_what_a_stage_does_not_train_has_no_backward_pass():
+    """The encoder's one product and the network's one have one each in the backward pass for their
+    kernel, and the network's one more for the encodings.
+    """
+    stages = [{"name": n, "modules": (n,)} for n in ("network", "encoder")] + [{"name": "all"}]
+    task = LineTask()
+    batches = line_batches(task, [[0, 1]])
+    trainer = Trainer(task, line_config(stages=stages), CPUS[1:3], [batches.element_spec] * 2)
+    counts = {name: products_by_device(traced) for name, traced in trainer.traced.items()}
+    assert counts == {
+        "network": {"CPU:0": 2 * 1, "CPU:1": 2, "CPU:2": 2},
+        "encoder": {"CPU:0": 2 * 2, "CPU:1": 2, "CPU:2": 2},
+        "all": {"CPU:0": 2 * 2, "CPU:1": 3, "CPU:2": 3},
+    }
+
+
 def test_variables_and_slots_live_where_the_policy_says():
     for policy, place in (("cpu", "CPU:0"), ("first_device", "CPU:2")):
         with variable_scope(policy, CPUS[2:]):
             task = LineTask()
         batches = line_batches(task, [[0, 1]])
         trainer = Trainer(task, line_config(), CPUS[2:], [batches.element_spec] * 2)
-        slots = [*trainer.optimizer.m, *trainer.optimizer.v]
+        optimizer = trainer.plan.stages[0].objectives[0].optimizer
+        slots = [*optimizer.m, *optimizer.v]
         assert {short_device(v.device) for v in [*trainer.model_variables, *slots]} == {place}
     with pytest.raises(ValueError, match="policy must be one of cpu, first_device, got 'gpu'"):
         variable_scope("gpu", CPUS)
@@ -130,7 +147,8 @@ def _five_updates(babi, devices, initial):
         if update == 0:
             result["metrics"] = {n: (a.numpy(), b.numpy()) for n, (a, b) in metrics.items()}
             # Adam's m is now a tenth of the gradient.
-            result["gradients"] = [10.0 * m.numpy() for m in trainer.optimizer.m]
+            optimizer = trainer.plan.stages[0].objectives[0].optimizer
+            result["gradients"] = [10.0 * m.numpy() for m in optimizer.m]
         result["rows"].append([batch["rows"].numpy() for batch in batches])
         result["examples"].append([batch["examples"].numpy() for batch in batches])
     result["variables"] = [variable.numpy() for variable in trainer.model_variables]
@@ -185,12 +203,13 @@ def test_several_devices_equal_one(clipped_babi, one_device, count):
 
 def _listing(babi, devices):
     trainer, _ = make_trainer(*babi, devices)
-    return list_variables(trainer.model_variables, trainer.tower_reads), trainer
+    trained = {"train": trainer.plan.stages[0].trained()}
+    return list_variables(trainer.model_variables, trainer.tower_reads, trained), trainer
 
 
 def _reads_in_graph(trainer):
     """Variable's name -> number of operations of the traced update that read it."""
-    graph = trainer.one_update.graph
+    graph = trainer.traced["train"].graph
     variables = {id(v.handle): v.name.removesuffix(":0") for v in trainer.model_variables}
     names = {
         inner.op.name: variables[id(outer)]
@@ -228,13 +247,14 @@ def test_the_table_of_variables_has_one_line_each_and_totals():
     with tf.device("CPU:0"):
         variables = [tf.Variable(tf.zeros([2, 3]), name="b"), tf.Variable(tf.zeros([4]), name="a")]
     reads = {"tower 0": {variables[0].ref(): 1}, "tower 1": {v.ref(): 2 for v in variables}}
-    rows = list_variables(variables, reads)
+    rows = list_variables(variables, reads, {"first": variables[1:], "both": variables})
     assert rows == [
         {
             "name": "a",
             "shape": [4],
             "dtype": "float32",
             "bytes": 16,
+            "stages": ["first", "both"],
             "device": "CPU:0",
             "readers": {"tower 1": 2},
         },
@@ -243,13 +263,14 @@ def test_the_table_of_variables_has_one_line_each_and_totals():
             "shape": [2, 3],
             "dtype": "float32",
             "bytes": 24,
+            "stages": ["both"],
             "device": "CPU:0",
             "readers": {"tower 0": 1, "tower 1": 2},
         },
     ]
     _, a, b, totals = format_variables(rows).splitlines()
-    assert a.split() == ["a", "4", "16", "CPU:0", "tower", "1", "2"]
-    assert b.split()[:4] == ["b", "2x3", "24", "CPU:0"]
+    assert a.split() == ["a", "4", "16", "first,", "both", "CPU:0", "tower", "1", "2"]
+    assert b.split()[:5] == ["b", "2x3", "24", "both", "CPU:0"]
     assert totals == "2 variables, 10 parameters, 40 bytes"
 
 
@@ -278,18 +299,22 @@ def test_gradients_pass_through_the_encodings_and_unreached_variables_have_none(
 
     def loss_fn(encodings, batch):
         # An encoder's variable that the loss reads directly gets both parts of its gradient.
-        return tf.reduce_sum(network(encodings["used"]) ** 2) + tf.reduce_sum(encoder.w**2), "aux"
+        loss = tf.reduce_sum(network(encodings["used"]) ** 2) + tf.reduce_sum(encoder.w**2)
+        return [loss, 3.0 * loss], "aux"
 
-    result = tower_gradients(CPUS[1], encode, loss_fn, x, variables)
+    # The second loss has variables of its own, none of them the encoder's.
+    result = tower_gradients(CPUS[1], encode, loss_fn, x, [variables, [network.w]])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(network(encoder(x)) ** 2) + tf.reduce_sum(encoder.w**2)
     expected = tape.gradient(loss, variables)
-    np.testing.assert_allclose(result.loss, loss, rtol=1e-6)
+    np.testing.assert_allclose(result.losses, [loss, 3.0 * loss], rtol=1e-6)
     assert result.aux == "aux"
-    assert result.gradients[4] is None and expected[4] is None
-    for ours, theirs in zip(result.gradients[:4], expected[:4], strict=True):
+    gradients, (tripled,) = result.gradients
+    assert gradients[4] is None and expected[4] is None
+    for ours, theirs in zip(gradients[:4], expected[:4], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-    assert "CPU:1" in result.gradients[2].device and "CPU:0" in result.gradients[1].device
+    np.testing.assert_allclose(tripled, 3.0 * expected[2], rtol=1e-5)
+    assert "CPU:1" in gradients[2].device and "CPU:0" in gradients[1].device
 
 
 @pytest.mark.parametrize("encode", [lambda batch: {}, lambda batch: {"x": 2.0 * batch}])
@@ -298,13 +323,14 @@ def test_an_encoder_without_variables_works(encode):
     x = tf.random.normal([5, 3])
 
     def loss_fn(encodings, batch):
-        return tf.reduce_sum(network(encodings.get("x", 2.0 * batch)) ** 2), None
+        return [tf.reduce_sum(network(encodings.get("x", 2.0 * batch)) ** 2)], None
 
     variables = [network.w, network.b, tf.Variable(0.0)]
-    result = tower_gradients(CPUS[1], encode, loss_fn, x, variables)
+    result = tower_gradients(CPUS[1], encode, loss_fn, x, [variables])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(network(2.0 * x) ** 2)
-    for ours, theirs in zip(result.gradients, tape.gradient(loss, variables), strict=True):
+    (gradients,) = result.gradients
+    for ours, theirs in zip(gradients, tape.gradient(loss, variables), strict=True):
         assert (ours is None) == (theirs is None)
         if ours is not None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)

@@ -24,7 +24,8 @@ def tracked(folder, trainer, every_updates=100, every_seconds=1000):
 
 
 def state(trainer):
-    optimizer, averages = trainer.optimizer, trainer.averages.averages
+    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    averages = trainer.averages.averages
     variables = [*trainer.model_variables, *optimizer.m, *optimizer.v, *averages]
     return [trainer.update.numpy(), *(variable.numpy() for variable in variables)]
 

@@ -1,0 +1,205 @@
+"""Training in stages: which losses train which variables, for how many updates.
+
+In a config `train.stages` is a tuple with a dict for each stage:
+
+    {"name": "first", "num_updates": 900, "loss": "a", "modules": ("network.f",)},
+    {"name": "both", "num_updates": 500, "learning_rate": 1e-4,
+     "objectives": ({"loss": "a", "modules": ("network.f",)},
+                    {"loss": "b", "modules": ("network.g",), "clip_norm": 1.0})},
+
+What a stage does not give (`num_updates`, `learning_rate`, `warmup_updates`, `decay`, `l2`,
+`clip_norm`) it takes from `train`, and an objective from its stage. `loss` is one of those that the
+task's `loss` returns, "loss" if not given; `modules` are attributes of the task, or their
+attributes, `MODULES` if not given. A stage without `objectives` has one, made of its own fields; a
+config without stages has one stage, made of train's. The plan runs `train.repeats` times, or once.
+"""
+
+import operator
+from types import SimpleNamespace
+
+import tensorflow as tf
+
+from rrn.training.optimizer import Adam, clip_by_global_norm, learning_rate
+
+MODULES = "encoder", "network"  # of every task
+OPTIMIZER_FIELDS = "learning_rate", "warmup_updates", "decay", "l2", "clip_norm"
+OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
+
+
+class Objective(tf.Module):
+    """A loss, the variables that it trains, and their Adam with slots of its own.
+
+    fields: a dict of `OBJECTIVE_FIELDS`; num_updates: the stage's, in the whole run. Warm-up, decay
+    and Adam's bias correction count the stage's updates alone.
+    """
+
+    def __init__(self, fields, num_updates, task):
+        super().__init__(name="objective")
+        self.config = SimpleNamespace(**fields, num_updates=num_updates)
+        learning_rate(self.config, 0)  # a wrong field is an error here, in plain words
+        self.loss, self.task = fields["loss"], task
+        modules = fields["modules"]
+        self._groups = {path: find_module(task, path).trainable_variables for path in modules}
+        variables = {v.ref(): v for group in self._groups.values() for v in group}
+        self.variables_ = list(variables.values())
+        if not variables:
+            raise ValueError(f"modules {modules} have no variables")
+        self.optimizer = Adam(self.variables_)
+
+    def add_l2(self, gradients):
+        """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w."""
+        regularized = {variable.ref() for variable in self.task.regularized()}
+
+        def add(variable, gradient):
+            if gradient is None or not self.config.l2 or variable.ref() not in regularized:
+                return gradient
+            with tf.device(variable.device):
+                return gradient + self.config.l2 * variable
+
+        return [add(v, g) for v, g in zip(self.variables_, gradients, strict=True)]
+
+    def check_reached(self, gradients, stage):
+        """Raises ValueError where all variables of a module have no gradient; `stage`: its name."""
+        pairs = zip(self.variables_, gradients, strict=True)
+        reached = {variable.ref() for variable, gradient in pairs if gradient is not None}
+        for path, variables in self._groups.items():
+            if variables and not any(variable.ref() in reached for variable in variables):
+                names = ", ".join(variable.name.removesuffix(":0") for variable in variables)
+                raise ValueError(
+                    f"stage {stage}: loss {self.loss!r} reaches no variable of {path}: {names}"
+                )
+
+    def apply(self, gradients, update):
+        """Clips, and takes Adam's step; returns (the gradients' norm before, the rate)."""
+        gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
+        rate = learning_rate(self.config, update)
+        self.optimizer.apply(gradients, rate, update)
+        return norm, rate
+
+    def label(self, name):
+        """The name of a figure of this objective in reports: "loss", "discriminator/loss"."""
+        return name if self.loss == "loss" else f"{self.loss}/{name}"
+
+
+class Stage(tf.Module):
+    """Objectives that are trained on the same batches, from one forward pass.
+
+    fields: a dict of "name", "num_updates", "objectives" and `OBJECTIVE_FIELDS`; first: how many
+    updates of the plan come before the stage's; repeats: how often the plan runs.
+    """
+
+    def __init__(self, fields, first, repeats, task):
+        super().__init__(name=fields["name"])
+        self.first, self.num_updates = first, fields["num_updates"]
+        if self.num_updates < 1:
+            raise ValueError(f"num_updates must be at least 1, got {self.num_updates}")
+        inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
+        self.objectives = [
+            Objective(_inherit(inherited, own), repeats * self.num_updates, task)
+            for own in fields["objectives"] or ({},)
+        ]
+        names = [variable.name.removesuffix(":0") for variable in self.trained()]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"only one objective can train {', '.join(twice)}")
+
+    def trained(self):
+        """The variables that the stage changes."""
+        return [v for objective in self.objectives for v in objective.variables_]
+
+    def losses(self, losses):
+        """The objectives' losses, means over a tower's examples, from the task's by name."""
+        for objective in self.objectives:
+            if objective.loss not in losses:
+                names = ", ".join(losses)
+                raise ValueError(
+                    f"stage {self.name}: loss must be one of {names}, got {objective.loss!r}"
+                )
+        return [tf.reduce_mean(losses[objective.loss]) for objective in self.objectives]
+
+    def metrics(self, metrics, losses):
+        """Those to be reported: without those of losses (`<loss>/...`) that are not trained."""
+        others = losses.keys() - {objective.loss for objective in self.objectives}
+        return {n: value for n, value in metrics.items() if n.partition("/")[0] not in others}
+
+
+class Plan(tf.Module):
+    """The stages of a run. Which one an update belongs to follows from its number.
+
+    config: the experiment's `train`.
+
+    Raises:
+      ValueError: a field, module or number that does not fit; the message names the stage.
+    """
+
+    def __init__(self, config, task):
+        super().__init__(name="plan")
+        self.repeats = config.get("repeats", 1)
+        if self.repeats < 1:
+            raise ValueError(f"train.repeats must be at least 1, got {self.repeats}")
+        defaults = {"name": "train", "objectives": (), "loss": "loss", "modules": MODULES}
+        own = {name: config[name] for name in ("num_updates", *OPTIMIZER_FIELDS)}
+        self.stages, self._round = [], 0
+        for i, changes in enumerate(config.get("stages", ()) or ({},), 1):
+            try:
+                fields = _inherit({**defaults, **own}, changes)
+                self.stages.append(Stage(fields, self._round, self.repeats, task))
+            except ValueError as error:
+                raise ValueError(f"stage {changes.get('name', i)}: {error}") from None
+            self._round += fields["num_updates"]
+        names = [stage.name for stage in self.stages]
+        if len(set(names)) < len(names):
+            raise ValueError(f"train.stages: two have the same name: {', '.join(names)}")
+        self.num_updates = self.repeats * self._round
+
+    def _place(self, update):
+        """The update's place in its round; what follows the plan belongs to the last round."""
+        return update - min(update // self._round, self.repeats - 1) * self._round
+
+    def stage(self, update):
+        """The stage of `update`, an integer from 0 on."""
+        return [stage for stage in self.stages if stage.first <= self._place(update)][-1]
+
+    def updates_left(self, update):
+        """How many updates, this one included, the stage has until the next stage."""
+        stage = self.stage(update)
+        return stage.first + stage.num_updates - self._place(update)
+
+    def finished(self, update):
+        """The stage that is over for good when `update` updates are done, None if none is."""
+        place = update - (self.repeats - 1) * self._round
+        return next((s for s in self.stages if s.first + s.num_updates == place), None)
+
+    def own_update(self, stage, update):
+        """How many of the first `update` updates (an integer tensor) were the stage's."""
+        others = self._round - stage.num_updates
+        return update - stage.first - update // self._round * others
+
+
+def stage_names(config):
+    """The names of the stages of a config's `train`; none if it has no stages."""
+    return [fields.get("name", "train") for fields in config.get("stages", ())]
+
+
+def _inherit(fields, changes):
+    """`fields` with changes; raises ValueError for a field that is not among them."""
+    if unknown := changes.keys() - fields.keys():
+        raise ValueError(f"no field {', '.join(sorted(unknown))}; fields are {', '.join(fields)}")
+    return {**fields, **changes}
+
+
+def find_module(task, path):
+    """The module at `path`: "encoder", "network", or an attribute of theirs, "network.readout"."""
+    try:
+        module = operator.attrgetter(path)(task)
+    except AttributeError:
+        module = None
+    if path.partition(".")[0] not in MODULES or not isinstance(module, tf.Module):
+        there = [
+            f"{name}.{child}"
+            for name in MODULES
+            for child, value in vars(getattr(task, name)).items()
+            if isinstance(value, tf.Module)
+        ]
+        there = ", ".join([*MODULES, *there])
+        raise ValueError(f"modules must be a tuple of some of {there}; got {path!r}")
+    return module

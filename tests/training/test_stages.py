@@ -1,0 +1,405 @@
+"""Plans of stages: what they say, what each update changes, and runs that stop and go on."""
+
+import itertools
+import json
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from rrn.data import training_inputs
+from rrn.layers import Linear
+from rrn.training import experiment
+from rrn.training.experiment import Experiment
+from rrn.training.stages import Plan
+from rrn.training.trainer import Trainer
+from rrn.training.workdir import Workdir
+from tests.compare import assert_close
+from tests.helpers import CPUS, LineTask, line_batches, line_config
+from tests.test_docs import python_of, run
+
+
+class ContestTask(LineTask):
+    """`LineTask` with a judge that has a loss of its own, and a loss through the judge."""
+
+    def __init__(self):
+        super().__init__()
+        self.network.judge = Linear(2, 1, name="judge")
+
+    def loss(self, encodings, batch, random):
+        losses, outputs = super().loss(encodings, batch, random)
+        verdict = self.network.judge(encodings["h"])[:, 0]
+        fit, judge = losses["loss"], tf.nn.softplus(batch["y"] * verdict)
+        outputs["verdict"] = verdict
+        return {"fit": fit, "judge": judge, "fool": fit + tf.nn.softplus(verdict)}, outputs
+
+    def metrics(self, batch, outputs):
+        count = tf.cast(tf.size(outputs["verdict"]), tf.float32)
+        verdict = tf.reduce_sum(outputs["verdict"]), count
+        return {**super().metrics(batch, outputs), "judge/verdict": verdict}
+
+    def table(self, results):
+        return f"loss {results['metrics']['loss']:.4f} {sorted(results['by_stage'])}"
+
+    def figures(self, results):
+        return {}
+
+
+LINE = "encoder", "network.linear"
+STAGES = (
+    {"name": "fit", "num_updates": 5, "loss": "fit", "modules": LINE},
+    {"name": "judge", "num_updates": 4, "loss": "judge", "modules": ("network.judge",)},
+    {
+        "name": "both",
+        "num_updates": 6,
+        "learning_rate": 0.02,
+        "objectives": (
+            {"loss": "fool", "modules": LINE},
+            {"loss": "judge", "modules": ("network.judge",), "learning_rate": 0.005},
+        ),
+    },
+)
+
+
+def contest_config(stages=STAGES, **fields):
+    config = line_config(warmup_updates=3, l2=0.01, clip_norm=0.5)
+    config.stages, config.repeats = stages, 1
+    config.update(fields)
+    return config
+
+
+def contest_trainer(num_devices=1, **fields):
+    """(Trainer of a contest, its devices' endless iterators over the same global batches)."""
+    task = ContestTask()
+    inputs = training_inputs(task, task.arrays, 6, num_devices, 0, 0)
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, contest_config(**fields), CPUS[:num_devices], specs)
+    return trainer, [iter(dataset) for dataset in inputs]
+
+
+def names(variables):
+    return [variable.name.removesuffix(":0") for variable in variables]
+
+
+def values(variables):
+    return {v.ref(): v.numpy() for v in variables}
+
+
+# What a plan says
+
+
+def test_a_config_without_stages_is_one_stage_of_everything():
+    task = LineTask()
+    plan = Plan(line_config(num_updates=7), task)
+    (stage,) = plan.stages
+    (objective,) = stage.objectives
+    assert (stage.name, objective.loss, plan.num_updates) == ("train", "loss", 7)
+    expected = [*task.encoder.trainable_variables, *task.network.trainable_variables]
+    assert names(objective.variables_) == names(expected)
+    for update in (0, 6, 7, 100):  # and whatever follows
+        assert plan.stage(update) is stage and plan.own_update(stage, update) == update
+
+
+def test_stages_and_objectives_inherit_what_they_do_not_give():
+    fit, judge, both = Plan(contest_config(num_updates=99, repeats=2), ContestTask()).stages
+    fields = "loss", "num_updates", "learning_rate", "warmup_updates", "l2", "clip_norm", "decay"
+    found = [
+        tuple(getattr(objective.config, field) for field in fields)
+        for objective in (*fit.objectives, *judge.objectives, *both.objectives)
+    ]
+    rest = (3, 0.01, 0.5, "constant")
+    assert found == [
+        ("fit", 10, 0.01, *rest),  # decay reckons with the updates of all rounds
+        ("judge", 8, 0.01, *rest),
+        ("fool", 12, 0.02, *rest),
+        ("judge", 12, 0.005, *rest),
+    ]
+    line = ["encoder_linear/b", "encoder_linear/w", "embedding/table"]
+    line += ["network_linear/b", "network_linear/w"]
+    assert sorted(names(both.objectives[0].variables_)) == sorted(line)
+    assert sorted(names(judge.trained())) == ["judge/b", "judge/w"]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_where_an_update_stands(repeats):
+    """Against a list of all updates, written out."""
+    plan = Plan(contest_config(repeats=repeats), ContestTask())
+    listed = [s for _ in range(repeats) for s in plan.stages for _ in range(s.num_updates)]
+    assert plan.num_updates == len(listed) == 15 * repeats
+    for update, stage in enumerate(listed):
+        assert plan.stage(update) is stage
+        assert plan.own_update(stage, tf.constant(update)) == listed[:update].count(stage)
+        rest = itertools.takewhile(lambda s, stage=stage: s is stage, listed[update:])
+        assert plan.updates_left(update) == len(list(rest))
+        over = stage not in listed[update + 1 :]
+        assert plan.finished(update + 1) is (stage if over else None)
+    assert plan.finished(0) is None
+
+
+WRONG = {
+    "loss": ({"loss": "win"}, "stage s: loss must be one of fit, judge, fool, got 'win'"),
+    "module": (
+        {"modules": ("network.jury",)},
+        "stage s: modules must be a tuple of some of encoder, network, encoder.linear, "
+        "encoder.embedding, network.linear, network.judge; got 'network.jury'",
+    ),
+    "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
+    "one name": ({"modules": "network"}, "stage s: modules must be a tuple .* got 'n'"),
+    "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
+    "field": ({"rate": 1}, "stage s: no field rate; fields are .*learning_rate"),
+    "field of an objective": (
+        {"objectives": ({"num_updates": 1},)},
+        "stage s: no field num_updates; fields are loss, modules",
+    ),
+    "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
+    "decay": ({"decay": "line"}, "stage s: train.decay must be constant or cosine, got 'line'"),
+    "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
+    "shared": (
+        {"objectives": ({"loss": "fit"}, {"loss": "fool", "modules": ("network",)})},
+        "stage s: only one objective can train network_linear/b, network_linear/w",
+    ),
+    "not reached": (
+        {"modules": ("encoder", "network.judge")},
+        "stage s: loss 'fit' reaches no variable of network.judge: judge/b, judge/w",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_named(case):
+    changes, message = WRONG[case]
+    stages = ({"name": "s", "loss": "fit", "modules": LINE, **changes},)
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        contest_trainer(stages=stages)
+    assert "\n" not in str(error.value)
+
+
+def test_a_wrong_plan_is_named():
+    with pytest.raises(ValueError, match=r"train\.repeats must be at least 1, got 0"):
+        contest_trainer(repeats=0)
+    with pytest.raises(ValueError, match="two have the same name: fit, fit"):
+        contest_trainer(stages=STAGES[:1] * 2)
+
+
+# What an update changes
+
+
+@pytest.fixture(scope="module")
+def contest():
+    return contest_trainer()
+
+
+def test_every_stage_changes_its_variables_and_slots_alone(contest):
+    trainer, iterators = contest
+    trainer.update.assign(0)
+    slots = {
+        stage.name: [v for o in stage.objectives for v in (*o.optimizer.m, *o.optimizer.v)]
+        for stage in trainer.plan.stages
+    }
+    everything = [*trainer.model_variables, *itertools.chain(*slots.values())]
+    for stage in trainer.plan.stages:
+        before = values(everything)
+        means, bad_update = trainer.train(iterators, tf.constant(stage.num_updates))
+        assert bad_update == -1
+        changed = {r for r, old in before.items() if (old != r.deref().numpy()).any()}
+        assert changed == {v.ref() for v in (*stage.trained(), *slots[stage.name])}
+        assert ("judge/verdict" in means) == (stage.name != "fit") and "y" in means
+        losses = {objective.loss for objective in stage.objectives}
+        assert {n.partition("/")[0] for n in means if n.endswith("/loss")} == losses
+    assert trainer.update == trainer.plan.num_updates
+
+
+def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest):
+    trainer, iterators = contest
+    both, batch = trainer.plan.stages[2], next(iterators[0])
+    losses, gradients, _ = trainer.gradients(both, [batch])
+    for objective, loss, own in zip(both.objectives, losses, gradients, strict=True):
+        random = trainer.random(batch)
+        with tf.GradientTape() as tape:
+            expected = trainer.task.loss(trainer.task.encode(batch), batch, random)[0]
+            expected = tf.reduce_mean(expected[objective.loss])
+        assert_close(loss, expected)
+        plain = tape.gradient(expected, objective.variables_)
+        for ours, theirs in zip(own, objective.add_l2(plain), strict=True):
+            assert_close(ours, theirs)
+
+
+def test_schedules_and_bias_correction_count_the_stages_own_updates(contest):
+    trainer, iterators = contest
+    judge, both = trainer.plan.stages[1:]
+    for objective in judge.objectives:
+        for slot in (*objective.optimizer.m, *objective.optimizer.v):
+            slot.assign(tf.zeros_like(slot))
+    trainer.update.assign(judge.first)
+    before = trainer.task.network.judge.w.numpy()
+    means, _ = trainer.train(iterators, tf.constant(1))
+    assert means["judge/learning_rate"].numpy() == pytest.approx(0.01 / 3)
+    # Adam's very first step is the rate in every direction, whatever the gradient.
+    step = np.abs(trainer.task.network.judge.w.numpy() - before)
+    np.testing.assert_allclose(step, 0.01 / 3, rtol=1e-3)
+    trainer.update.assign(both.first + 4)
+    means, _ = trainer.train(iterators, tf.constant(1))
+    rates = [means[f"{loss}/learning_rate"].numpy() for loss in ("fool", "judge")]
+    assert rates == pytest.approx([0.02, 0.005])
+
+
+def test_several_devices_equal_one_in_every_stage():
+    stages = [dict(stage, num_updates=5) for stage in STAGES]
+    results = []
+    for num_devices in (1, 3):
+        tf.random.set_seed(2)
+        trainer, iterators = contest_trainer(num_devices, stages=stages, average_decay=0.9)
+        result = []
+        for _ in stages:
+            means, _ = trainer.train(iterators, tf.constant(5))
+            variables = [*trainer.model_variables, *trainer.averages.averages]
+            result.append([*means.values(), *(v.numpy() for v in variables)])
+        results.append(result)
+    for one, three in zip(*results, strict=True):
+        for ours, theirs in zip(one, three, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+def test_a_gradient_that_only_some_towers_have_counts_as_zero_in_the_others():
+    class OneTower(ContestTask):
+        """Only the first tower's loss reaches the judge."""
+
+        traced = 0
+
+        def loss(self, encodings, batch, random):
+            losses, outputs = super().loss(encodings, batch, random)
+            self.traced += 1
+            return {"fit": losses["fool" if self.traced == 1 else "fit"]}, outputs
+
+    task = OneTower()
+    inputs = [line_batches(task, rows) for rows in ([[0, 1, 2, 3]], [[4, 5]])]
+    specs = [dataset.element_spec for dataset in inputs]
+    stages = ({"name": "s", "loss": "fit"},)
+    trainer = Trainer(task, contest_config(stages=stages, l2=0.0), CPUS[:2], specs)
+    batches = [next(iter(dataset)) for dataset in inputs]
+    task.traced = 0
+    (stage,) = trainer.plan.stages
+    _, (gradients,), _ = trainer.gradients(stage, batches)
+    with tf.GradientTape() as tape:
+        verdict = task.network.judge(task.encode(batches[0])["h"])[:, 0]
+        loss = tf.reduce_mean(tf.nn.softplus(verdict))
+    expected = tape.gradient(loss, task.network.judge.w)  # of 4 of the 6 examples
+    found = dict(zip(names(stage.trained()), gradients, strict=True))["judge/w"]
+    assert_close(found, 4 / 6 * expected)
+    before = task.network.judge.w.numpy()
+    trainer.update_once(batches)
+    assert (task.network.judge.w.numpy() != before).all()
+
+
+# A run in stages
+
+
+class LineData:
+    path, attributes = "line.h5", {"notes": ""}
+
+    def __init__(self, task):
+        self._arrays = task.arrays
+
+    def arrays(self, split):
+        return self._arrays
+
+    def same_kind(self, path):
+        return self
+
+
+@pytest.fixture
+def make_run(monkeypatch):
+    """A function: folder -> an `Experiment` of the contest in it, as a new process has it."""
+    tasks = {}
+
+    def read(path):
+        tf.random.set_seed(5)
+        tasks["next"] = ContestTask()
+        return LineData(tasks["next"])
+
+    monkeypatch.setattr(experiment, "read_prepared", read)
+    monkeypatch.setattr(experiment, "create_task", lambda config, data: tasks.pop("next"))
+    train = contest_config(repeats=2, checkpoint_every_updates=4)
+    train.update(log_every_updates=2, evaluate_every_updates=10)
+    fields = {"data": {"path": ""}, "variables": {"policy": "cpu"}, "seed": 1}
+    evaluate = {"path": "", "split": "test", "batch_size": 12, "passes": 1}
+    config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
+    return lambda folder: Experiment(config, "contest", CPUS[:1], Workdir(folder))
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(make_run, tmp_path, monkeypatch):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    make_run(whole).train()
+    train = Trainer.train
+    for last in (7, 13, 24):  # in "judge", in "both", and in the second round's "both"
+
+        def until(trainer, iterators, num_updates, last=last):
+            if trainer.update + tf.cast(num_updates, tf.int64) > last:
+                raise Killed
+            return train(trainer, iterators, num_updates)
+
+        monkeypatch.setattr(Trainer, "train", until)
+        with pytest.raises(Killed):
+            make_run(killed).train()
+    monkeypatch.setattr(Trainer, "train", train)
+    make_run(killed).train()
+    files = ["weights.h5", *(f"weights_{stage['name']}.h5" for stage in STAGES)]
+    for file in files:
+        with h5py.File(whole / file) as a, h5py.File(killed / file) as b:
+            assert dict(a.attrs) == dict(b.attrs)
+            for name in ("encoder_linear", "embedding", "network_linear", "judge"):
+                for part in a[name]:
+                    np.testing.assert_array_equal(a[f"{name}/{part}"][()], b[f"{name}/{part}"][()])
+    results = [json.loads((folder / "results.json").read_text()) for folder in (whole, killed)]
+    assert results[0] == results[1]
+    check_files(whole, results[0])
+
+
+def check_files(folder, results):
+    """What a run in stages says about them."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    training = [(line["update"], line["stage"]) for line in lines if "split" not in line]
+    ends = [(4, "fit"), (5, "fit"), (9, "judge"), (10, "both"), (15, "both"), (20, "fit")]
+    assert set(ends) < set(training) and training[-1] == (30, "both")
+    # Stages are validated where they end for good, in the last round.
+    assert [line["update"] for line in lines if "split" in line] == [10, 20, 24, 30]
+    for stage, update in (("fit", 20), ("judge", 24), ("both", 30)):
+        with h5py.File(folder / f"weights_{stage}.h5") as file:
+            assert file.attrs["update"] == update
+    with h5py.File(folder / "weights.h5") as file:
+        assert file.attrs["update"] == 30  # the last, though another stage's loss was lower
+    assert results["by_stage"].keys() == {"fit", "judge", "both"}
+    assert results["by_stage"]["both"] == results["metrics"]
+    assert results["by_stage"]["fit"]["loss"] == results["by_stage"]["judge"]["loss"]
+    rows = json.loads((folder / "variables.json").read_text())
+    stages = {row["name"]: row["stages"] for row in rows}
+    assert stages["judge/w"] == ["judge", "both"] and stages["embedding/table"] == ["fit", "both"]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["train"]["stages"][2]["objectives"][1]["learning_rate"] == 0.005
+
+
+def test_another_plan_is_another_config(make_run, tmp_path):
+    run = make_run(tmp_path)
+    workdir = Workdir(tmp_path)
+    workdir.create(run.config.to_dict())
+    workdir.create(run.config.to_dict())
+    run.config.train.stages[1]["num_updates"] = 3
+    with pytest.raises(ValueError, match=r"train\.stages\.1\.num_updates: 4 there, 3 wanted"):
+        workdir.create(run.config.to_dict())
+
+
+def test_the_python_of_stages_md_runs(tmp_path, monkeypatch, capsys):
+    """Each stage lowers its loss; the discriminator's leaves the generator as it is."""
+    run(python_of("docs/stages.md"), tmp_path, monkeypatch)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["fit", "judge", "both"]
+    pairs = [zip(line[1::2], map(float, line[2::2]), strict=True) for line in lines]
+    fit, judge, both = map(dict, pairs)
+    assert judge["judge"] < fit["judge"] and both["fool"] < judge["fool"]
+    assert both["fit"] < 0.01 < judge["fit"]
