@@ -102,7 +102,8 @@ def test_training_writes_every_documented_file(trained):
     assert {"seconds", "mean_loss", "error/mean", "error/task_02", "tasks_failed"} < valid.keys()
 
     results = read_json(workdir / "results.json")
-    assert results.keys() == {"config", "split", "examples", "metrics", "by_step", "notes"}
+    names = {"config", "data", "split", "examples", "metrics", "by_step", "notes"}
+    assert results.keys() == names and results["data"] == config["data"]["path"]
     assert results["config"] == "configs/babi.py:test" and results["split"] == "test"
     assert results["examples"] == 45
     assert results["metrics"].keys() == results["by_step"].keys()
@@ -116,7 +117,7 @@ def test_training_writes_every_documented_file(trained):
         file.visititems(lambda n, item: names.append(n) if isinstance(item, h5py.Dataset) else None)
     rows = read_json(workdir / "variables.json")
     assert [row["name"] for row in rows] == sorted(names)
-    keys = {"name", "shape", "dtype", "bytes", "device", "readers"}
+    keys = {"name", "shape", "dtype", "bytes", "device", "readers", "stages"}
     for row in rows:
         assert row.keys() == keys and row["readers"] == {"tower 0": 1, "tower 1": 1}
 

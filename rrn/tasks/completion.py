@@ -14,13 +14,13 @@ Losses of an example, with x the image, c the completed one, D the discriminator
 
 Departures from the paper: widths, dilations and adversarial_weight are the config's, and a
 discriminator halves its image until it is at most 4 pixels high. There is no batch normalization:
-an example's result would depend on which others its device has. The generator's adversarial term is
-the one that does not saturate, not log(1 - σ(D(c))); the reconstruction term is a mean over the
-hole, not a sum. Networks see, and the completion network gives, differences from the average
-colour; its last layer is linear and starts at zero. Otherwise, on drawn images that are mostly
-white, a sigmoid saturates, and a random first output is forgotten at the price of all that passes
-through the layers. An original image is judged around the hole of its completion, not around
-another. Adam takes AdaDelta's place. Results are the network's, without blending afterwards.
+an example's result would depend on which others its device has. Without it the deep completion
+network learns no more than the average, so layers that keep the shape are residual, networks see
+and give differences from the average colour, and the last layer is linear and starts at zero. The
+generator's adversarial term is the one that does not saturate, not log(1 - σ(D(c))); the
+reconstruction term is a mean over the hole, not a sum. An original image is judged around the hole
+of its completion, not around another. Adam takes AdaDelta's place. Results are the network's,
+without blending afterwards.
 """
 
 import numpy as np
@@ -43,7 +43,8 @@ def create_task(config, data):
 
 class CompletionNetwork(tf.Module):
     """From the image and the mask, at a quarter of the size with dilated layers between, to the
-    image. Channels are 1, 2 and 4 times `width`.
+    image. Channels are 1, 2 and 4 times `width`; layers that keep the shape make x to
+    (x + ReLU(conv(x))) / √2.
     """
 
     def __init__(self, channels, config):
@@ -78,9 +79,12 @@ class CompletionNetwork(tf.Module):
 
     def __call__(self, images):
         """`[batch, size, size, channels + 1]` to `[batch, size, size, channels]`."""
-        *layers, last = self.layers
+        first, *layers, last = self.layers
+        images = tf.nn.relu(first(images))
         for layer in layers:
-            images = tf.nn.relu(layer(images))
+            outputs = tf.nn.relu(layer(images))
+            keeps_shape = layer.stride == 1 and images.shape[-1] == outputs.shape[-1]
+            images = (images + outputs) * 0.5**0.5 if keeps_shape else outputs
         return tf.cast(last(images), tf.float32)
 
 
@@ -251,7 +255,7 @@ class Completion:
 
     def judge(self, images, hole):
         """The discriminators' logits of the images `[examples]`."""
-        images -= self.colour
+        images = images - self.colour
         return self.network.discriminator(images, cut_patches(images, hole, self.config.patch_size))
 
     def loss(self, encodings, batch, random):
