@@ -97,12 +97,12 @@ def get_config(variant=""):
         config.model.adversarial_weight = 2e-3
         config.model.compute_dtype = "bfloat16"
         config.train.batch_size = 32
-        config.train.stages = three_stages(1500, 200, 400)
-        config.train.learning_rate = 1e-3
-        config.train.warmup_updates = 50
+        config.train.stages = three_stages(5000, 400, 800)
+        config.train.stages[0].update(learning_rate=2e-3, decay="cosine")
+        config.train.learning_rate = 5e-4
+        config.train.warmup_updates = 100
         config.train.clip_norm = 1.0
-        config.train.log_every_updates = 50
-        config.train.evaluate_every_updates = 500
+        config.train.evaluate_every_updates = 1000
         config.train.checkpoint_every_seconds = 60
     if variant == "digits":
         config.data.path = "data/mnist.h5"
