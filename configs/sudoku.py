@@ -10,8 +10,8 @@ memory.
 
 Variants train 8 steps, batch 16, learning rate 1e-3 with warm-up and cosine decay, gradients
 clipped at 1, no L2, bfloat16 products, boards relabelled and turned at random:
-  cpu    20,000 updates: an hour on 2 cores.
-  quick  2,500 updates: ten minutes on 2 cores, a third of them for the test split.
+  cpu    20,000 updates: meant for an hour on 2 cores; not run to its end here yet.
+  quick  2,500 updates: meant for ten minutes on 2 cores; not run to its end here yet.
   test   10 updates of 8 boards: whether everything runs, in less than a minute.
 """
 
