@@ -15,8 +15,9 @@ def edge_list(graph):
     if isinstance(graph, RegularGraph):
         nodes, k = graph.neighbours.shape
         first = tf.range(graph.batch)[:, None, None] * nodes
+        senders = tf.cast(graph.neighbours, tf.int32)
         receivers = tf.broadcast_to(tf.range(nodes)[:, None], [nodes, k])
-        return tf.reshape(first + graph.neighbours, [-1]), tf.reshape(first + receivers, [-1])
+        return tf.reshape(first + senders, [-1]), tf.reshape(first + receivers, [-1])
     if isinstance(graph, FullyConnectedGraph):
         nodes = tf.shape(graph.mask)[1]
         real = graph.mask > 0
@@ -45,18 +46,19 @@ def plain_network(rrn, senders, receivers, features, num_steps, edges=None):
 
     edges: `[edges, edge_size + global_size]`: a graph's globals are a feature of each of its edges.
     """
-    dtype = rrn.lstm.linear.compute_dtype
     x = rrn.input_fn(features)
     if edges is not None:
-        edges = tf.cast(edges, dtype)
-    zeros = tf.zeros([tf.shape(x)[0], rrn.lstm.hidden_size])
-    hidden, state, states = x, (zeros, zeros), []
+        edges = tf.cast(edges, x.dtype)
+    hidden, state, states = x, (tf.zeros_like(x, tf.float32),) * 2, []
     for _ in range(num_steps):
-        hidden = tf.cast(hidden, dtype)
+        hidden = tf.cast(hidden, x.dtype)
         messages = plain_messages(rrn.message_fn.mlp, senders, receivers, hidden, edges)
-        z = rrn.node_fn(tf.concat([messages, x], axis=-1))
-        state = plain_lstm(rrn.lstm, z, state)
-        hidden = state[0]
+        if rrn.lstm:
+            z = rrn.node_fn(tf.concat([messages, x], axis=-1))
+            state = plain_lstm(rrn.lstm, z, state)
+            hidden = state[0]
+        else:
+            hidden = tf.cast(rrn.node_fn(tf.concat([messages, x, hidden], axis=-1)), tf.float32)
         states.append(hidden)
     return states
 

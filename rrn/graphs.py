@@ -16,11 +16,13 @@ without its last axis. Where two forms describe the same graph, their results ar
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
 
 BLOCK_EDGES = 2**14  # a CPU is fastest where a block's edges stay in its cache
+SMALL_GRAPH = 16  # nodes; of larger ones, most pairs are no edges
 
 
 def _check_rank(name, tensor, rank):
@@ -97,6 +99,90 @@ def _edges_by_sender(neighbours):
     return neighbours.reshape(-1).argsort(kind="stable").reshape(nodes, k)
 
 
+def _neighbour_numbers(neighbours):
+    """`[senders, receivers]`: which of the receiver's k neighbours the sender is; k if none of
+    them. None for graphs that are not small, or unknown, or with an edge twice.
+    """
+    if neighbours is None or len(neighbours) > SMALL_GRAPH:
+        return None
+    nodes, k = neighbours.shape
+    numbers = np.full([nodes, nodes], k)
+    numbers[neighbours, np.arange(nodes)[:, None]] = np.arange(k)
+    return numbers if np.count_nonzero(numbers < k) == nodes * k else None
+
+
+def _pairs(senders, receivers, edges, kernel):
+    """senders + receivers + edges kernel, without a matrix product."""
+    for e in range(kernel.shape[0]):
+        receivers += edges[..., e, None] * kernel[e]
+    return senders + receivers
+
+
+def _relu_sums_of_pairs(senders, receivers, weights, edges, kernel):
+    """Σ_i w_ij relu(senders_i + receivers_j + e_ij kernel) `[batch, nodes, size]`.
+
+    senders, receivers: `[batch, nodes, size]`; weights: `[batch or 1, senders, receivers]`; edges:
+    `[batch or 1, senders, receivers, edge_size]`.
+    """
+    terms = []
+    for i in range(senders.shape[1]):
+        pairs = _pairs(senders[:, i : i + 1], receivers, edges[:, i], kernel)
+        terms.append(tf.nn.relu(pairs) * weights[:, i, :, None])
+    return tf.add_n(terms)
+
+
+def _relu_sums_gradients(dy, senders, receivers, weights, edges, kernel):
+    """The gradients to senders, receivers and kernel: sums as well, over receivers or senders."""
+
+    def through(senders, receivers, weights, edges, dy):
+        pairs = _pairs(senders, receivers, edges, kernel)
+        return tf.where(pairs > 0.0, weights[..., None] * dy, 0.0)
+
+    to, by = [], []
+    for i in range(senders.shape[1]):
+        one = slice(i, i + 1)
+        to.append(through(senders, receivers[:, one], weights[:, :, i], edges[:, :, i], dy[:, one]))
+        by.append(through(senders[:, one], receivers, weights[:, i], edges[:, i], dy))
+    rows = []
+    for e in range(kernel.shape[0]):
+        weighted = tf.add_n([edges[:, i, :, e, None] * by_i for i, by_i in enumerate(by)])
+        rows.append(tf.reduce_sum(weighted, axis=[0, 1])[None])
+    return tf.add_n(to), tf.add_n(by), tf.concat([*rows, kernel[:0]], axis=0)
+
+
+def _other_gradients(dy, *values):
+    """The gradients to weights and edges, which few ask for; what nobody asks for does not run."""
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        sums = _relu_sums_of_pairs(*values)
+    return tape.gradient(sums, values[2:4], dy, unconnected_gradients="zero")
+
+
+@functools.cache
+def _compiled(function):
+    """function in float32, as loops by XLA that write no pair to memory; the results have the first
+    value's type.
+    """
+
+    @tf.function(jit_compile=True, autograph=False)
+    def compiled(*values):
+        results = function(*[tf.cast(value, tf.float32) for value in values])
+        return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)
+
+    return compiled
+
+
+@tf.custom_gradient
+def _relu_sums(*values):
+    def gradient(dy):
+        senders, receivers, kernel = _compiled(_relu_sums_gradients)(dy, *values)
+        others = _compiled(_other_gradients)(dy, *values)
+        gradients = senders, receivers, *others, kernel
+        return [tf.cast(g, value.dtype) for g, value in zip(gradients, values, strict=True)]
+
+    return _compiled(_relu_sums_of_pairs)(*values), gradient
+
+
 @dataclasses.dataclass
 class RegularGraph:
     """Every graph of the batch is the same, and every node of it has k neighbours.
@@ -112,6 +198,7 @@ class RegularGraph:
         self.neighbours = tf.convert_to_tensor(self.neighbours)
         _check_rank("RegularGraph: neighbours", self.neighbours, 2)
         self._edges_from = _edges_by_sender(tf.get_static_value(self.neighbours))
+        self._numbers = _neighbour_numbers(tf.get_static_value(self.neighbours))
 
     def edge_shape(self):
         return tf.stack([self.batch, *self.neighbours.shape])
@@ -134,6 +221,34 @@ class RegularGraph:
             strict=True,
         )
         return tf.concat([self._block_sums(edge_fn, *block) for block in blocks], axis=0)
+
+    @property
+    def has_relu_sums(self):
+        """Whether the graphs are small enough for `relu_sums`."""
+        return self._numbers is not None
+
+    def relu_sums(self, senders, receivers, edges=None, edge_kernel=None, edge_weights=None):
+        """The j-th element is Σ_i relu(senders_i + receivers_j + e_ij edge_kernel).
+
+        As `message_sums`, but faster: not one edge is written to memory.
+
+        edges: `[*edge_shape, edge_size]`, edge_kernel: `[edge_size, size]`, both or neither.
+        """
+        weights = tf.ones([1, *self.neighbours.shape]) if edge_weights is None else edge_weights
+        weights = self._by_pair(weights[..., None])[..., 0]
+        if edges is None:
+            edges, edge_kernel = tf.zeros([1, *weights.shape[1:], 0]), senders[:0]
+        else:
+            edges = self._by_pair(edges)
+        nodes = self._by_graph(senders), self._by_graph(receivers)
+        return tf.reshape(_relu_sums(*nodes, weights, edges, edge_kernel), [-1, senders.shape[-1]])
+
+    def _by_pair(self, edges):
+        """`[batch, nodes, k, size]` to `[batch, senders, receivers, size]`; zeros for no edge."""
+        nodes, k = self.neighbours.shape
+        padded = tf.pad(edges, [[0, 0], [0, 0], [0, 1], [0, 0]])
+        rows = tf.reshape(padded, [-1, nodes * (k + 1), edges.shape[-1]])
+        return tf.gather(rows, np.arange(nodes) * (k + 1) + self._numbers, axis=1)
 
     def _block_sizes(self):
         """The numbers of graphs that are worked on together: like ones; on a GPU, all at once."""

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from rrn.graphs import RegularGraph
 from rrn.layers import MLP, LSTMCell
 from rrn.reading import read, reading_scope
 
@@ -90,7 +91,9 @@ class MessageFunction(tf.Module):
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
         sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
-        if edges is not None:
+        if edges is None:
+            edge_kernel = None
+        elif not self._takes_relu_sums(graph):
             edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
         constant = None
         if globals_ is not None:
@@ -100,7 +103,13 @@ class MessageFunction(tf.Module):
         output = (
             (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
         )
-        return sender_kernel, receiver_kernel, edges, constant, output
+        return sender_kernel, receiver_kernel, edge_kernel, edges, constant, output
+
+    def _takes_relu_sums(self, graph):
+        """Whether a ReLU is all that runs on edges, and the graph has a faster way for it."""
+        few = self.edge_size <= 4  # features, which are multiplied again for every pair
+        small = isinstance(graph, RegularGraph) and graph.has_relu_sums
+        return len(self.mlp.layers) == 2 and few and small
 
     def __call__(self, graph, nodes, prepared, edge_weights=None):
         """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`, times `then`
@@ -109,11 +118,16 @@ class MessageFunction(tf.Module):
         prepared: what `prepare` returned.
         """
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
-        sender_kernel, receiver_kernel, edges, constant, (output_kernel, output_bias) = prepared
+        sender_kernel, receiver_kernel, edge_kernel, edges, constant, output = prepared
+        output_kernel, output_bias = output
         senders = first.product(nodes, sender_kernel)
         receivers = first.product(nodes, receiver_kernel)
         receivers = first.add_bias(receivers) if constant is None else receivers + constant
-        sums = graph.message_sums(self.mlp.hidden_layers, senders, receivers, edges, edge_weights)
+        if self._takes_relu_sums(graph):
+            sums = graph.relu_sums(senders, receivers, edges, edge_kernel, edge_weights)
+        else:
+            hidden_layers = self.mlp.hidden_layers
+            sums = graph.message_sums(hidden_layers, senders, receivers, edges, edge_weights)
         degrees = tf.cast(graph.degrees(edge_weights), last.compute_dtype)[:, None]
         return last.product(sums, output_kernel) + degrees * output_bias
 
@@ -123,6 +137,8 @@ class RecurrentRelationalNetwork(tf.Module):
 
     x = input_fn(features);  h(0) = x, LSTM state zero; at every step t = 1..T
     m(t) = message_fn(h(t-1));  z(t) = node_fn([m(t), x]);  h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
+
+    or without LSTM        h(t) = node_fn([m(t), x, h(t-1)])
 
     The same variables serve every step. The LSTM's h starts at zero while the first messages are
     those of x, as in the paper. Variables are named by their place, `message_fn/linear_0/w`; make
@@ -136,6 +152,7 @@ class RecurrentRelationalNetwork(tf.Module):
         num_hidden_layers=3,
         edge_size=0,
         global_size=0,
+        lstm=True,
         compute_dtype=tf.float32,
         name="rrn",
     ):
@@ -145,8 +162,10 @@ class RecurrentRelationalNetwork(tf.Module):
         self.message_fn = MessageFunction(
             hidden_size, hidden, hidden_size, edge_size, global_size, compute_dtype
         )
-        self.node_fn = MLP([2 * hidden_size, *hidden, hidden_size], compute_dtype, name="node_fn")
-        self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype)
+        self._node_fn_inputs = [hidden_size] * (2 if lstm else 3)
+        sizes = [sum(self._node_fn_inputs), *hidden, hidden_size]
+        self.node_fn = MLP(sizes, compute_dtype, name="node_fn")
+        self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype) if lstm else None
 
     def __call__(
         self,
@@ -171,27 +190,31 @@ class RecurrentRelationalNetwork(tf.Module):
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
         # What x contributes to node_fn is the same at every step; and two linear layers in a row
         # are one.
-        message_kernel, x_kernel = first.split_kernel([-1, x.shape[-1]])
+        message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._node_fn_inputs)
         constant = first.add_bias(first.product(x, x_kernel))
         prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
-        gate_layer = last.followed_by(self.lstm.split_kernel()[0])
+        update_layer = last.followed_by(self.lstm.split_kernel()[0]) if self.lstm else hidden_kernel
 
-        def advance(step, hidden, state, constant, prepared, gate_layer):
+        def advance(step, hidden, state, constant, prepared, update_layer):
             weights = None
             if edge_keep_probability < 1.0:
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
-            from_messages = self.message_fn(graph, hidden, prepared, weights)
-            z = self.node_fn.hidden_layers(from_messages + constant)
-            gate_kernel, gate_bias = gate_layer
+            z = self.message_fn(graph, hidden, prepared, weights) + constant
+            if not self.lstm:
+                (hidden_kernel,) = update_layer
+                z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
+                return (tf.cast(last(z), tf.float32),)
+            z = self.node_fn.hidden_layers(z)
+            gate_kernel, gate_bias = update_layer
             gates = self.lstm.linear.add_bias(last.product(z, gate_kernel) + gate_bias)
             return self.lstm.advance(gates, state)
 
         if recompute:
-            modules = self.message_fn, self.node_fn, self.lstm
+            modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
             advance = recomputed(advance, [v for m in modules for v in m.trainable_variables])
         hidden, state, states = x, None, []
         for step in range(num_steps):
-            state = advance(step, hidden, state, constant, prepared, gate_layer)
+            state = advance(step, hidden, state, constant, prepared, update_layer)
             hidden = state[0]
             states.append(hidden)
         return states

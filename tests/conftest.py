@@ -90,6 +90,16 @@ def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def ages_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The prepared file of all trees."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("ages") / "ages.h5"
+    assert main(["ages", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
 def small_digits_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small prepared file of rendered digits."""
     from data_prep.__main__ import main

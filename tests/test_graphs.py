@@ -264,6 +264,45 @@ def test_a_sparse_graph_without_edges_sums_to_zero():
     np.testing.assert_array_equal(graph.degrees(), np.zeros(3))
 
 
+SMALL = [[1, 2], [0, 3], [3, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_relu_sums_equal_message_sums_and_their_gradients(given):
+    graph = RegularGraph(SMALL, 3)
+    sources = [normal(12, 5, seed=1), normal(12, 5, seed=2)]
+    if given:  # edges, their kernel, weights
+        sources += [draw_edges(graph, 2), normal(2, 5, seed=3), draw_edges(graph, seed=4)]
+
+    def message_sums(senders, receivers, edges=None, kernel=None, weights=None):
+        edges = None if edges is None else tf.matmul(edges, kernel)
+        return graph.message_sums(tf.nn.relu, senders, receivers, edges, weights)
+
+    results = []
+    for sums_of in (graph.relu_sums, message_sums):
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            sums = sums_of(*sources)
+        gradients = tape.gradient(sums, sources, normal(12, 5, seed=5))
+        results.append([sums, *gradients])
+    for actual, expected in zip(*results, strict=True):
+        assert_close(actual, expected)
+
+
+def test_relu_sums_are_for_small_graphs_without_double_edges():
+    ring = [[(i - 1) % 17, (i + 1) % 17] for i in range(17)]
+    assert RegularGraph(SMALL, 3).has_relu_sums
+    assert not RegularGraph(ring, 3).has_relu_sums
+    assert not RegularGraph([[1, 1], [0, 0]], 3).has_relu_sums
+
+
+def test_bfloat16_relu_sums_are_added_in_float32():
+    """256 and 15 ones make 271, in bfloat16 272; added up in bfloat16 they would stay 256."""
+    senders = tf.cast([[256.0]] + 15 * [[1.0]], tf.bfloat16)
+    graph = RegularGraph(np.tile(np.arange(16), [16, 1]), 1)
+    assert (graph.relu_sums(senders, tf.zeros_like(senders)).numpy() == 272).all()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_bfloat16_messages_are_added_in_float32(form):
     """Each of 300 messages of 1 counts; bfloat16 sums stop at 256."""

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import plain_lstm, plain_messages, plain_network
-from rrn import FullyConnectedGraph, MessageFunction, RecurrentRelationalNetwork, SparseGraph
+from benchmarks.plain import edge_list, plain_lstm, plain_messages, plain_network
+from rrn import (
+    FullyConnectedGraph,
+    MessageFunction,
+    RecurrentRelationalNetwork,
+    RegularGraph,
+    SparseGraph,
+)
 from rrn.network import dropout_weights
 from rrn.random import fold_in
 from rrn.random import uniform as keyed_uniform
@@ -95,6 +101,27 @@ def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, o
     assert_same(run, plain, sources, real, output_size)
 
 
+@pytest.mark.parametrize("edge_size", [0, 2])
+def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size, monkeypatch):
+    monkeypatch.setattr(RegularGraph, "message_sums", None)  # there is a faster way
+    graph = RegularGraph([[1, 2], [0, 3], [3, 0], [2, 1]], 3)
+    nodes, edges = normal(12, NODE), draw_edges(graph, edge_size) if edge_size else None
+    message_fn = MessageFunction(NODE, [6], OUTPUT, edge_size=edge_size)
+    randomize(message_fn)
+
+    def plain():
+        rows = by_edge(graph, edges) if edge_size else None
+        return plain_messages(message_fn.mlp, *edge_list(graph), nodes, rows)
+
+    assert_same(
+        lambda: message_fn(graph, nodes, message_fn.prepare(graph, edges)),
+        plain,
+        [nodes, *([edges] if edge_size else []), *message_fn.variables],
+        np.ones(12, bool),
+        OUTPUT,
+    )
+
+
 def test_messages_of_a_hand_computed_graph():
     # f([s, r]) = 3 relu(s - r + 1) + 2; node 1 hears 0: 3 relu(5 - 2 + 1) + 2 = 14 and itself:
     # 3 relu(1) + 2 = 5, together 19; node 0 hears 1: 3 relu(2 - 5 + 1) + 2 = 2.
@@ -108,7 +135,8 @@ def test_messages_of_a_hand_computed_graph():
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("options", ["", "edges", "globals", "edges globals"])
-def test_the_network_equals_the_plain_formulation_over_3_steps(form, options):
+@pytest.mark.parametrize("lstm", [True, False])
+def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, lstm):
     graph, pairs, node_graph, real, num_graphs = make_case(form)
     edges = draw_edges(graph, EDGE) if "edges" in options else None
     globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
@@ -119,6 +147,7 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options):
         num_hidden_layers=1 if options == "edges" else 3,
         edge_size=0 if edges is None else EDGE,
         global_size=0 if globals_ is None else GLOBAL,
+        lstm=lstm,
     )
     randomize(network)
     senders, receivers = zip(*pairs, strict=True)
@@ -140,7 +169,7 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("options", ["", "edges globals dropout"])
+@pytest.mark.parametrize("options", ["", "edges globals dropout", "no lstm"])
 def test_recomputing_changes_neither_states_nor_gradients(form, options):
     graph, _, _, real, num_graphs = make_case(form)
     sizes, inputs = {}, [None, None]
@@ -148,7 +177,8 @@ def test_recomputing_changes_neither_states_nor_gradients(form, options):
         sizes = {"edge_size": EDGE, "global_size": GLOBAL}
         inputs = [draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)]
     dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws} if "dropout" in options else {}
-    network, features = RecurrentRelationalNetwork(3, 6, **sizes), normal(len(real), 3, seed=2)
+    network = RecurrentRelationalNetwork(3, 6, lstm=options != "no lstm", **sizes)
+    features = normal(len(real), 3, seed=2)
     randomize(network)
 
     def states(recompute):

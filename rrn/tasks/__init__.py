@@ -1,4 +1,8 @@
-"""One file per task; `create_task` makes the one a config names."""
+"""One file per task; `create_task` makes the one a config names.
+
+A task's module has `create_task(config, data)` and `SCHEMAS`, the names and versions of schema of
+the prepared files that it takes.
+"""
 
 import importlib
 import pkgutil
@@ -24,9 +28,8 @@ def create_task(config, data):
         )
     module = importlib.import_module(f"rrn.tasks.{config.task}")
     found = data.attributes.get("schema"), data.attributes.get("version")
-    schemas = getattr(module, "SCHEMAS", None) or (module.SCHEMA,)
-    if found not in schemas:
-        wanted = " or ".join(map(str, schemas))
+    if found not in module.SCHEMAS:
+        wanted = " or ".join(map(str, module.SCHEMAS))
         raise ValueError(
             f"{data.path}: schema and version are {found}, task {config.task} needs {wanted}"
         )

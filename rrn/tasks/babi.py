@@ -10,14 +10,15 @@ the nodes at every step.
 import numpy as np
 import tensorflow as tf
 
+from rrn.answers import accuracy_metrics, answer_losses, sum_readout
 from rrn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.layers import MLP, Embedding
-from rrn.network import RecurrentRelationalNetwork, dropout_weights
+from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 from rrn.sentences import SentenceEncoder, prefix_tree
 
 NUM_TASKS = 20
-SCHEMA = "babi", 1  # the prepared file's name and version of schema
+SCHEMAS = (("babi", 1),)
 
 TASK_NAMES = (
     "single supporting fact",
@@ -203,31 +204,18 @@ class Babi:
             axis=-1,
         )
         hidden = self.hidden_states(graph, features, questions, batch)
-        return self._readout(tf.stack([graph.sum_nodes(h) for h in hidden], axis=1), random)
+        dropped = [self.config.readout_dropout] * 2
+        return sum_readout(self.network.readout, graph, hidden, dropped, random)
 
     def hidden_states(self, graph, features, questions, batch):
         """The network's hidden states of every step, a list of `[nodes, hidden]`."""
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
-    def _readout(self, sums, random):
-        """The logits from the sums of nodes `[examples, steps, hidden]`; dropout if `random`."""
-        _, steps, size = sums.shape
-
-        def dropout(x, layer):
-            draws = tf.reshape(random.uniform([steps, size], layer), [-1, size])
-            return x * dropout_weights(draws, 1.0 - self.config.readout_dropout)
-
-        rows = tf.reshape(sums, [-1, size])
-        logits = self.network.readout(rows, after_relu=dropout if random else None)
-        return tf.reshape(logits, [-1, steps, self.vocabulary_size])
-
     def loss(self, encodings, batch, random):
-        """Cross-entropy, its mean over all steps; outputs: "loss" and "probabilities" by step."""
+        """Cross-entropy, its mean over all steps; outputs also have "probabilities" by step."""
         logits = self.logits(encodings, batch, random)
-        answers = tf.repeat(batch["answer"][:, None], logits.shape[1], axis=1)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
-        outputs = {"loss": losses, "probabilities": tf.nn.softmax(logits)}
-        return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
+        losses, outputs = answer_losses(logits, batch["answer"])
+        return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def regularized(self):
         mlps = [
@@ -242,18 +230,7 @@ class Babi:
 
     def metrics(self, batch, outputs):
         """Accuracy of the last step, by step `[steps]`, and of the last step by task `[20]`."""
-        predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
-        correct = tf.cast(predicted == batch["answer"][:, None], tf.float32)
-        examples, last = tf.ones(tf.shape(correct)[0]), correct[:, -1]
-        tasks = batch["task"] - 1
-        return {
-            "accuracy": (tf.reduce_sum(last), tf.reduce_sum(examples)),
-            "accuracy_by_step": (tf.reduce_sum(correct, 0), tf.reduce_sum(examples)),
-            "accuracy_by_task": (
-                tf.math.unsorted_segment_sum(last, tasks, NUM_TASKS),
-                tf.math.unsorted_segment_sum(examples, tasks, NUM_TASKS),
-            ),
-        }
+        return accuracy_metrics(outputs["correct"], batch["task"] - 1, NUM_TASKS, "task")
 
     def results(self, arrays, examples, outputs):
         """`error/task_01` ... `error/task_20`, `error/mean` (percent), `tasks_failed`, `loss`."""

@@ -15,7 +15,7 @@ from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 from rrn.reading import read
 
-SCHEMA = "sudoku", 1  # the prepared file's name and version of schema
+SCHEMAS = (("sudoku", 1),)
 
 _CELLS = np.arange(81).reshape(9, 9)
 _BOXES = _CELLS.reshape(3, 3, 3, 3).swapaxes(1, 2).reshape(9, 9)

@@ -361,9 +361,9 @@ def one_hot(predicted):
 
 def test_metrics_by_hand():
     task = make_task(tiny_data())
-    batch = {"answer": tf.constant([1, 2, 3, 4]), "task": tf.constant([1, 1, 3, 20])}
+    batch = {"task": tf.constant([1, 1, 3, 20])}
     # Right by step: question 0 at both, 1 at the last alone, 2 at the first alone, 3 never.
-    outputs = {"probabilities": tf.constant(one_hot([[1, 1], [0, 2], [3, 0], [0, 0]]))}
+    outputs = {"correct": tf.constant([[1.0, 1], [0, 1], [1, 0], [0, 0]])}
     metrics = {
         name: [part.numpy().tolist() for part in pair]
         for name, pair in task.metrics(batch, outputs).items()

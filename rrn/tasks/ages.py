@@ -1,0 +1,153 @@
+"""Age arithmetic: who is how old, from differences along a tree (Palm et al., arXiv 1711.08028).
+
+The nodes are eight facts: one person's age, and seven differences, "A is older (younger) than B by
+so many years", along the edges of a tree of eight people. The question names a person, the answer
+is one of 100 ages, read from the sum of the nodes at every step. Each fact hears the seven others.
+A fact's features are one-hots: who, whom, which kind of fact, how many years, and whom the question
+asks for. In the fact of an age, who and whom are the same.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.answers import (
+    accuracy_by_kind,
+    accuracy_metrics,
+    answer_losses,
+    draw_accuracy,
+    format_accuracy,
+    sum_readout,
+)
+from rrn.graphs import RegularGraph
+from rrn.layers import MLP, Linear
+from rrn.network import RecurrentRelationalNetwork
+from rrn.random import uniform
+
+SCHEMAS = (("ages", 1),)
+PEOPLE = 8  # also facts
+PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
+AGES = 99  # 0 to 98
+CLASSES = 100  # of ages and differences
+OLDER, YOUNGER, AGE = range(3)
+OTHERS = np.array([[j for j in range(PEOPLE) if j != i] for i in range(PEOPLE)], np.int32)
+
+
+def create_task(config, data):
+    return Ages(config)
+
+
+class AgesNetwork(tf.Module):
+    """The network over facts, and the readout of its sum."""
+
+    def __init__(self, config):
+        super().__init__(name="network")
+        hidden = config.hidden_size
+        self.rrn = RecurrentRelationalNetwork(
+            input_size=3 * PEOPLE + 3 + CLASSES,
+            hidden_size=hidden,
+            compute_dtype=config.compute_dtype,
+        )
+        self.readout = MLP([hidden, hidden, hidden, hidden, CLASSES], name="readout")
+        if config.node_loss:
+            self.node_readout = Linear(hidden, 2 * CLASSES, name="node_readout")
+
+
+class Ages:
+    """The age task; see `rrn.tasks.task.Task` for what each method is for.
+
+    Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
+    eight different ones, are drawn, and so is for every difference who is named first.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self.encoder, self.network = tf.Module(name="encoder"), AgesNetwork(config)
+
+    # Inputs
+
+    def num_examples(self, arrays):
+        return len(arrays["edges"]) * PAIRS
+
+    def draw_examples(self, arrays, seed, batch_size):
+        return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
+
+    def sizes(self, arrays, examples):
+        return tf.zeros_like(examples)
+
+    def make_batch(self, arrays, examples, random, training):
+        """The facts' "who", "whom", "kind" and "years" `[examples, 8]`, the age's first, and their
+        people's "ages" `[examples, 8, 2]`; "asked", "answer" and "distance" `[examples]`.
+        """
+        tree, told, asked = examples // PAIRS, examples // PEOPLE % PEOPLE, examples % PEOPLE
+        ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
+        edges = tf.cast(tf.gather(arrays["edges"], tree), tf.int32)
+        named_first = random.uniform([PEOPLE - 1, 1], 1) < 0.5
+        who, whom = tf.unstack(tf.where(named_first, edges, edges[..., ::-1]), axis=2)
+
+        who, whom = (tf.concat([told[:, None], people], axis=1) for people in (who, whom))
+        who_age, whom_age, answer = (
+            tf.gather(ages, people, batch_dims=1) for people in (who, whom, asked)
+        )
+        is_age = who == whom
+        kind = tf.where(is_age, AGE, tf.where(who_age > whom_age, OLDER, YOUNGER))
+        distance = tf.gather_nd(arrays["distance"], tf.stack([tree, told, asked], axis=1))
+        return {
+            "who": who,
+            "whom": whom,
+            "kind": kind,
+            "years": tf.where(is_age, who_age, tf.abs(who_age - whom_age)),
+            "ages": tf.stack([who_age, whom_age], axis=2),
+            "asked": asked,
+            "answer": answer,
+            "distance": tf.cast(distance, tf.int32),
+        }
+
+    # Model
+
+    def encode(self, batch):
+        return {}
+
+    def loss(self, encodings, batch, random):
+        """Cross-entropy of the answer, its mean over all steps; in training with `node_loss`, plus
+        so many times that of the ages of the two people of every fact, the mean over both and all.
+        """
+        graph = RegularGraph(OTHERS, tf.shape(batch["who"])[0])
+        parts = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
+        parts = [tf.one_hot(tf.reshape(batch[name], [-1]), size) for name, size in parts.items()]
+        asked = graph.broadcast_globals_to_nodes(tf.one_hot(batch["asked"], PEOPLE))
+        features = tf.concat([*parts, asked], axis=-1)
+        hidden = self.network.rrn(graph, features, self.config.num_steps)
+        dropped = [0.0, 0.0, self.config.readout_dropout]
+        logits = sum_readout(self.network.readout, graph, hidden, dropped, random)
+        losses, outputs = answer_losses(logits, batch["answer"])
+        if random and self.config.node_loss:
+            losses["loss"] += self.config.node_loss * self.node_loss(hidden, batch["ages"])
+        return losses, outputs
+
+    def node_loss(self, hidden, ages):
+        """`[examples]`: how well the ages of a fact's people can be read from it, at all steps."""
+        logits = tf.stack([self.network.node_readout(h) for h in hidden], axis=1)
+        logits = tf.reshape(logits, [-1, PEOPLE, len(hidden), 2, CLASSES])
+        ages = tf.repeat(ages[:, :, None], len(hidden), axis=2)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
+        return tf.reduce_mean(losses, axis=[1, 2, 3])
+
+    def regularized(self):
+        return []  # the authors used no L2 here
+
+    # Results
+
+    def metrics(self, batch, outputs):
+        return accuracy_metrics(outputs["correct"], batch["distance"], PEOPLE, "distance")
+
+    def results(self, arrays, examples, outputs):
+        """`accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`."""
+        distance = arrays["distance"].numpy().reshape(-1)[examples]
+        return accuracy_by_kind(outputs, distance, "distance")
+
+    def table(self, results):
+        return format_accuracy(results, "distance")
+
+    def figures(self, results):
+        """`accuracy`: by distance, a line for each step."""
+        return {"accuracy": draw_accuracy(results, "distance")}

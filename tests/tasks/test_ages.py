@@ -1,0 +1,137 @@
+"""Age arithmetic: sizes, stories against plain addition, the plain formulation."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.plain import edge_list, plain_network
+from configs.ages import get_config
+from rrn.data import read_prepared
+from rrn.graphs import RegularGraph
+from rrn.random import ExampleRandom
+from rrn.tasks import create_task
+from rrn.tasks.ages import AGE, OLDER, OTHERS, YOUNGER
+from tests.compare import assert_close, randomize
+
+COUNT = 512
+
+
+@pytest.fixture(scope="module")
+def data(ages_h5):
+    return read_prepared(ages_h5)
+
+
+def make_task(data, **model):
+    config = get_config()
+    config.model.update(model)
+    return create_task(config, data)
+
+
+@pytest.fixture(scope="module")
+def stories(data):
+    """(the tree, person told, person asked) of each example, and the batch."""
+    arrays = data.arrays("valid")
+    examples = np.random.default_rng(0).integers(0, len(arrays["edges"]) * 64, COUNT, np.int32)
+    random = ExampleRandom([3, 4], tf.range(COUNT), COUNT)
+    batch = make_task(data).make_batch(arrays, tf.constant(examples), random, training=True)
+    pairs = examples // 64, examples // 8 % 8, examples % 8
+    return pairs, {name: tensor.numpy() for name, tensor in batch.items()}
+
+
+def test_the_model_has_exactly_these_parameters(data):
+    def mlp(*sizes):
+        return sum((n + 1) * m for n, m in itertools.pairwise(sizes))
+
+    # 8 who, 8 whom, 3 kinds, 100 years, 8 asked.
+    expected = mlp(127, 128, 128, 128, 128) + 2 * mlp(256, 128, 128, 128, 128)
+    expected += mlp(256, 512) + mlp(128, 128, 128, 128, 100)
+    for node_loss, more in ((0.0, 0), (1.0, mlp(128, 200))):
+        variables = make_task(data, node_loss=node_loss).network.variables
+        assert sum(v.shape.num_elements() for v in variables) == expected + more
+    assert expected == 424_804
+
+
+def test_facts_are_true_and_name_the_trees_edges(data, stories):
+    (trees, told, asked), batch = stories
+    edges = data.splits["valid"]["edges"]
+    for i in range(COUNT):
+        who, whom, kind, years = (batch[name][i] for name in ("who", "whom", "kind", "years"))
+        assert (who[0], whom[0], kind[0]) == (told[i], told[i], AGE)
+        ages = {int(told[i]): int(years[0])}
+        facts = list(zip(who[1:], whom[1:], kind[1:], years[1:], strict=True))
+        assert sorted(tuple(sorted(fact[:2])) for fact in facts) == sorted(
+            map(tuple, edges[trees[i]])
+        )
+        for _ in range(7):  # each round makes one more person known, at least
+            for a, b, k, n in facts:
+                by = {OLDER: n, YOUNGER: -n}[k]
+                if b in ages:
+                    assert ages.setdefault(a, ages[b] + by) == ages[b] + by
+                elif a in ages:
+                    ages[b] = ages[a] - by
+        assert len(set(ages.values())) == len(ages) == 8
+        assert min(ages.values()) >= 0 and max(ages.values()) <= 98
+        assert batch["answer"][i] == ages[asked[i]]
+        expected = [[ages[a], ages[b]] for a, b in zip(who, whom, strict=True)]
+        np.testing.assert_array_equal(batch["ages"][i], expected)
+        assert batch["distance"][i] == data.splits["valid"]["distance"][trees[i], told[i], asked[i]]
+
+
+def test_ages_and_who_is_named_first_are_drawn_evenly(stories):
+    _, batch = stories
+    assert abs(batch["years"][:, 0].mean() - 49) < 5 * 28.6 / COUNT**0.5
+    first_is_lower = (batch["who"] < batch["whom"])[:, 1:]
+    assert abs(first_is_lower.mean() - 0.5) < 0.05
+    older = batch["kind"][:, 1:] == OLDER
+    assert abs(older.mean() - 0.5) < 0.05
+
+
+@pytest.fixture(scope="module")
+def few(stories):
+    _, batch = stories
+    return {name: tf.constant(array[:4]) for name, array in batch.items()}
+
+
+def test_losses_equal_the_plain_formulation(data, few):
+    task = make_task(data, num_steps=3, node_loss=0.5, readout_dropout=0.0)
+    network = task.network
+    randomize(network)
+    for variable in network.variables:
+        variable.assign(0.3 * variable)
+    losses, outputs = task.loss({}, few, ExampleRandom([0, 0], [0], 1))
+    sizes = {"who": 8, "whom": 8, "kind": 3, "years": 100}
+    features = [np.eye(size)[few[name].numpy().ravel()] for name, size in sizes.items()]
+    features.append(np.eye(8)[np.repeat(few["asked"].numpy(), 8)])
+    features = tf.constant(np.concatenate(features, axis=1), tf.float32)
+    states = plain_network(network.rrn, *edge_list(RegularGraph(OTHERS, 4)), features, 3)
+    answers, node_losses = [], []
+    for h in states:
+        logits = network.readout(tf.reduce_sum(tf.reshape(h, [4, 8, -1]), 1)).numpy()
+        answers.append(cross_entropy(logits, few["answer"].numpy()))
+        logits = (h @ network.node_readout.w + network.node_readout.b).numpy()
+        per_age = cross_entropy(logits.reshape(64, 100), few["ages"].numpy().ravel())
+        node_losses.append(per_age.reshape(4, 16).mean(axis=1))
+    assert_close(outputs["loss"], np.stack(answers, 1), 1e-4)
+    expected = np.mean(answers, axis=0) + 0.5 * np.mean(node_losses, axis=0)
+    assert_close(losses["loss"], expected, 1e-4)
+    answer_only, _ = task.loss({}, few, None)
+    assert_close(answer_only["loss"], np.mean(answers, axis=0), 1e-4)
+
+
+def cross_entropy(logits, classes):
+    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return -log_p[np.arange(len(classes)), classes]
+
+
+def test_results_are_by_distance(data):
+    task, arrays = make_task(data), data.arrays("valid")
+    examples = np.arange(0, 64 * 40, dtype=np.int32)
+    distance = data.splits["valid"]["distance"][:40].ravel()
+    correct = (distance[:, None] <= [[1, 3]]).astype(np.float32)
+    results = task.results(arrays, examples, {"correct": correct, "loss": 0 * correct})
+    assert results["by_step"]["accuracy/distance_2"] == [0.0, 100.0]
+    assert results["metrics"]["accuracy/distance_4"] == 0.0
+    assert results["metrics"]["accuracy/distance_0"] == 100.0
+    assert "distance" in task.table(results) and "accuracy" in task.figures(results)

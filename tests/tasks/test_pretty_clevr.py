@@ -1,0 +1,250 @@
+"""Pretty-CLEVR: sizes, questions against a plain walk, the plain formulation, devices."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.plain import edge_list, plain_network
+from configs.pretty_clevr import get_config
+from rrn.data import read_prepared
+from rrn.graphs import RegularGraph
+from rrn.random import ExampleRandom
+from rrn.tasks import create_task
+from rrn.tasks.pretty_clevr import OTHERS
+from tests.compare import assert_close, names_and_shapes, randomize
+from tests.helpers import CPUS, make_trainer
+
+PARAMETERS = {
+    "input_fn/linear_0/w": (42, 128),
+    "input_fn/linear_0/b": (128,),
+    "input_fn/linear_1/w": (128, 128),
+    "input_fn/linear_1/b": (128,),
+    "message_fn/linear_0/w": (257, 128),
+    "message_fn/linear_0/b": (128,),
+    "message_fn/linear_1/w": (128, 128),
+    "message_fn/linear_1/b": (128,),
+    "node_fn/linear_0/w": (384, 128),
+    "node_fn/linear_0/b": (128,),
+    "node_fn/linear_1/w": (128, 128),
+    "node_fn/linear_1/b": (128,),
+    "readout/linear_0/w": (128, 128),
+    "readout/linear_0/b": (128,),
+    "readout/linear_1/w": (128, 16),
+    "readout/linear_1/b": (16,),
+}
+
+
+@pytest.fixture(scope="module")
+def data(small_scenes_h5):
+    return read_prepared(small_scenes_h5)
+
+
+def make_task(data, variant="", **model):
+    config = get_config(variant)
+    config.model.update(model)
+    return create_task(config, data)
+
+
+def count(task):
+    return sum(variable.shape.num_elements() for variable in task.network.variables)
+
+
+# Parameters
+
+
+def test_the_paper_models_have_exactly_these_parameters(data):
+    task = make_task(data)
+    assert names_and_shapes(task.network) == PARAMETERS
+    assert count(task) == 155_920
+    assert not task.encoder.variables
+    # Inputs: 8 objects with position, colour and marker, 56 distances, anchor and jumps.
+    mlp = make_task(data, "mlp")
+    sizes = [8 * 18 + 56 + 24, 256, 256, 256, 256, 16]
+    assert count(mlp) == sum((n + 1) * m for n, m in itertools.pairwise(sizes)) == 259_088
+
+
+def test_the_node_loss_adds_one_kernel(data):
+    task = make_task(data, "cpu")
+    names = names_and_shapes(task.network)
+    assert names == PARAMETERS | {"node_readout/w": (128, 1)}
+
+
+def test_another_network_is_an_error(data):
+    with pytest.raises(ValueError, match=r"model\.network must be one of recurrent, mlp, got 'x'"):
+        make_task(data, network="x")
+
+
+# Inputs
+
+
+def all_questions(task, data, split="valid", training=False):
+    arrays = data.arrays(split)
+    examples = np.arange(task.num_examples(arrays), dtype=np.int32)
+    random = ExampleRandom([3, 4], tf.constant(examples), len(examples))
+    return {
+        name: tensor.numpy()
+        for name, tensor in task.make_batch(arrays, tf.constant(examples), random, training).items()
+    }
+
+
+def test_every_question_and_answer_against_a_plain_walk(data):
+    task, scenes = make_task(data), data.splits["valid"]
+    batch = all_questions(task, data)
+    place = 0
+    for positions, colours, markers in zip(
+        scenes["positions"], scenes["colours"], scenes["markers"], strict=True
+    ):
+        distances = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
+        for start in range(8):
+            for jumps in range(8):
+                visited = [start]
+                for _ in range(jumps):
+                    left = [j for j in range(8) if j not in visited]
+                    visited.append(min(left, key=lambda j: distances[visited[-1], j]))
+                names = colours, 8 + markers
+                for by_marker in (0, 1):
+                    objects = batch["objects"][place]
+                    np.testing.assert_allclose(objects[:, :2], positions)
+                    one_hot = np.eye(8)[colours], np.eye(8)[markers]
+                    np.testing.assert_array_equal(objects[:, 2:], np.concatenate(one_hot, 1))
+                    question = np.zeros(24)
+                    question[[names[by_marker][start], 16 + jumps]] = 1
+                    np.testing.assert_array_equal(batch["question"][place], question)
+                    assert batch["answer"][place] == names[1 - by_marker][visited[-1]]
+                    assert batch["jumps"][place] == jumps
+                    place += 1
+        expected = [[distances[i, j] for j in range(8) if j != i] for i in range(8)]
+        np.testing.assert_allclose(batch["distances"][place - 1], expected, rtol=1e-5)
+    assert place == len(batch["answer"])
+
+
+def test_training_turns_and_scales_and_changes_nothing_else(data):
+    task = make_task(data)
+    plain, turned = (all_questions(task, data, training=t) for t in (False, True))
+    for name in ("question", "answer", "jumps"):
+        np.testing.assert_array_equal(turned[name], plain[name])
+    np.testing.assert_array_equal(turned["objects"][..., 2:], plain["objects"][..., 2:])
+    scale = turned["distances"] / plain["distances"]
+    np.testing.assert_allclose(scale, scale[:, :1, :1] + np.zeros_like(scale), rtol=1e-4)
+    log_scale = np.log2(scale[:, 0, 0])
+    assert -1 <= log_scale.min() < -0.9 and 0.9 < log_scale.max() <= 1
+    assert abs(log_scale.mean()) < 0.15
+    # The middle stays where it is, and all angles occur.
+    before, after = (
+        (b["objects"][:, 0, 0] - 0.5) + 1j * (b["objects"][:, 0, 1] - 0.5) for b in (plain, turned)
+    )
+    np.testing.assert_allclose(np.abs(after / before), 2**log_scale, rtol=1e-3)
+    assert abs(np.mean((after / before) / np.abs(after / before))) < 0.15
+    # What changes the scene does not change the distances' relation to the positions.
+    positions = turned["objects"][..., :2]
+    apart = np.linalg.norm(positions[:, :, None] - positions[:, OTHERS], axis=-1)
+    np.testing.assert_allclose(turned["distances"], apart, rtol=1e-4)
+
+
+# Model
+
+
+@pytest.fixture(scope="module")
+def some_batch(data):
+    arrays = data.arrays("train")
+    examples = tf.constant([3, 150, 700, 1999])
+    random = ExampleRandom([5, 6], tf.range(4), 4)
+    return make_task(data).make_batch(arrays, examples, random, training=True)
+
+
+def test_logits_equal_the_plain_formulation(data, some_batch):
+    task = make_task(data)
+    randomize(task.network)
+    for variable in task.network.variables:
+        variable.assign(0.2 * variable)
+    logits, node_logits = task.network(some_batch, None)
+    assert node_logits is None
+    question = np.repeat(some_batch["question"].numpy(), 8, axis=0)
+    features = np.concatenate([some_batch["objects"].numpy().reshape(32, 18), question], axis=1)
+    edges = tf.reshape(some_batch["distances"], [-1, 1])
+    senders, receivers = edge_list(RegularGraph(OTHERS, 4))
+    states = plain_network(task.network.rrn, senders, receivers, features, 4, edges)
+    sums = [tf.reduce_sum(tf.reshape(h, [4, 8, -1]), 1) for h in states]
+    expected = tf.stack([task.network.readout(s) for s in sums], 1)
+    assert_close(logits, expected, 1e-4)
+
+
+def test_the_order_of_objects_does_not_matter(data, some_batch):
+    task = make_task(data, node_loss=1.0)
+    logits, node_logits = task.network(some_batch, None)
+    order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
+    distances = np.zeros([4, 8, 8], np.float32)
+    distances[:, np.arange(8)[:, None], OTHERS] = some_batch["distances"]
+    moved = distances[:, order][:, :, order]
+    objects = tf.gather(some_batch["objects"], order, axis=1)
+    distances = moved[:, np.arange(8)[:, None], OTHERS]
+    batch = {**some_batch, "objects": objects, "distances": tf.constant(distances)}
+    same_logits, moved_node_logits = task.network(batch, None)
+    assert_close(same_logits, logits, 1e-4)
+    assert_close(moved_node_logits, node_logits.numpy()[:, :, order], 1e-4)
+
+
+def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
+    task, random = (
+        make_task(data, node_loss=0.5, readout_dropout=0.0),
+        ExampleRandom([0, 0], [0], 1),
+    )
+    losses, outputs = task.loss({}, some_batch, random)
+    _, logits = task.network(some_batch, None)
+    attributes = some_batch["objects"].numpy()[..., 2:]
+    found = [
+        int(np.flatnonzero(a[:, k])[0])
+        for a, k in zip(attributes, some_batch["answer"], strict=True)
+    ]
+    log_p = logits - tf.reduce_logsumexp(logits, axis=2, keepdims=True)
+    node_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
+    assert_close(losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(node_loss))
+    answer_only, _ = task.loss({}, some_batch, None)
+    assert_close(answer_only["loss"], outputs["loss"].numpy().mean(axis=1))
+
+
+@pytest.mark.parametrize("variant", ["", "cpu", "relation_network", "mlp"])
+def test_gradients_reach_every_variable(data, some_batch, variant):
+    task = make_task(data, variant, compute_dtype="float32")
+    with tf.GradientTape() as tape:
+        losses, _ = task.loss({}, some_batch, ExampleRandom([0, 0], tf.range(4), 4))
+    for variable, gradient in zip(
+        task.network.variables,
+        tape.gradient(losses["loss"], task.network.variables),
+        strict=True,
+    ):
+        assert gradient is not None and np.abs(gradient).max() > 0, variable.name
+
+
+def test_two_devices_equal_one(data):
+    config = get_config("test")
+    config.model.update(hidden_size=8, node_loss=1.0)
+    task = create_task(config, data)
+    initial = [variable.numpy() for variable in task.network.variables]
+    values = []
+    for devices in (CPUS[:1], CPUS[1:3]):
+        for variable, value in zip(task.network.variables, initial, strict=True):
+            variable.assign(value)
+        trainer, inputs = make_trainer(config, data, task, devices)
+        _, finite = trainer.update_once([next(iter(dataset)) for dataset in inputs])
+        assert finite
+        values.append([variable.numpy() for variable in task.network.variables])
+    for one, two in zip(*values, strict=True):
+        assert_close(two, one)
+
+
+def test_results_are_by_jumps(data):
+    task, arrays = make_task(data), data.arrays("valid")
+    examples = np.arange(0, 512, 3, dtype=np.int32)
+    jumps = examples // 2 % 8
+    correct = (jumps[:, None] < [[2, 4]]).astype(np.float32)
+    outputs = {"correct": correct, "loss": np.zeros_like(correct)}
+    outputs["predicted"] = np.zeros_like(correct)  # a mean over passes, so no integers
+    results = task.results(arrays, examples, outputs)
+    expected = {f"accuracy/jumps_{k}": 100.0 * (k < 4) for k in range(8)}
+    assert results["metrics"] | expected == results["metrics"]
+    assert results["by_step"]["accuracy/jumps_2"] == [0.0, 100.0]
+    assert "94.0" in task.table(results)
+    assert task.figures(results).keys() == {"accuracy", "gallery"}
