@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 from absl import app, flags, logging
 from ml_collections import config_flags
@@ -51,6 +51,18 @@ MODE = flags.DEFINE_enum(
     ["train", "evaluate", "variables", "solve"],
     "Train and evaluate, evaluate, list variables, or solve Sudoku puzzles.",
 )
+LOCAL_CLUSTER = flags.DEFINE_string(
+    "local_cluster", None, "Train on processes of this machine: ps=2,worker=7."
+)
+SYNC = flags.DEFINE_bool(
+    "sync", True, "In a cluster: all workers make one update together, or each its own."
+)
+REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
+    "replicas_to_aggregate", 0, "With --sync: the first so many workers' gradients; 0: all."
+)
+STARTUP_TIMEOUT = flags.DEFINE_float(
+    "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."
+)
 PUZZLE = flags.DEFINE_string(
     "puzzle", None, "What to solve: 81 characters, . or 0 for a blank, or a file with one a line."
 )
@@ -65,6 +77,7 @@ def main(argv):
             f"got --mode {MODE.value}, --puzzle {PUZZLE.value}"
         )
     # These import TensorFlow; --help need not wait for it.
+    from rrn.distribute.cluster import find_cluster
     from rrn.solving import solve
     from rrn.training.experiment import run
 
@@ -75,8 +88,19 @@ def main(argv):
     try:
         if MODE.value == "solve":
             return solve(CONFIG.value, PUZZLE.value, DEVICES.value, workdir, WEIGHTS.value)
-        return run(CONFIG.value, name, MODE.value, DEVICES.value, workdir, WEIGHTS.value)
-    except (ValueError, FloatingPointError) as error:
+        return run(
+            CONFIG.value,
+            name,
+            MODE.value,
+            DEVICES.value,
+            workdir,
+            WEIGHTS.value,
+            find_cluster(LOCAL_CLUSTER.value),
+            sync=SYNC.value,
+            replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
+            startup_timeout=STARTUP_TIMEOUT.value,
+        )
+    except (ValueError, FloatingPointError, ConnectionError) as error:
         if logging.level_debug():
             raise
         sys.exit(f"error: {error}")

@@ -48,9 +48,12 @@ def get_config(variant=""):
             "batch_size": 512,
             "num_updates": 5_000_000,
             "stages": (),  # one, of all that is here
+            "optimizer": "adam",
             "learning_rate": 2e-4,
             "warmup_updates": 0,
             "decay": "constant",
+            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
+            "decay_updates": 0,
             "l2": 1e-5,
             "clip_norm": 0.0,
             "average_decay": 0.0,

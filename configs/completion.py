@@ -72,9 +72,12 @@ def get_config(variant=""):
             "stages": three_stages(90_000, 10_000, 400_000),
             "repeats": 1,
             "num_updates": 0,  # of stages that give none
+            "optimizer": "adam",
             "learning_rate": 2e-4,
             "warmup_updates": 0,
             "decay": "constant",
+            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
+            "decay_updates": 0,
             "l2": 0.0,
             "clip_norm": 0.0,
             "average_decay": 0.0,

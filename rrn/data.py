@@ -5,6 +5,7 @@ whole global batch, and each device takes its part. So no two devices get the sa
 batch, the global batch does not depend on their number, and a run resumes at any update.
 """
 
+import contextlib
 import dataclasses
 
 import h5py
@@ -104,8 +105,11 @@ def _make_batch(task, arrays, examples, rows, random, batch_size, training):
     return {**batch, "examples": examples, "rows": rows}
 
 
-def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
+def training_inputs(task, arrays, batch_size, num_devices, seed, first_update, stream=0, cpus=None):
     """One endless `tf.data.Dataset` for each device; its u-th batch is of update first_update + u.
+
+    stream: batches of different streams are drawn independently, 0 for the usual ones and others
+    for workers that update by themselves. cpus: where each data set runs, this process if None.
 
     Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split;
     places in the global batch) and "seed" `[2]` (the update's).
@@ -117,6 +121,8 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
 
     def batch_of(update, first, last):
         update_seed = fold_in([seed, 0], update)
+        if not isinstance(stream, int) or stream:
+            update_seed = fold_in(update_seed, stream)
         examples = task.draw_examples(arrays, fold_in(update_seed, 0), batch_size)[first:last]
         rows = tf.range(first, last)
         inputs_seed = fold_in(update_seed, 1)
@@ -127,7 +133,11 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update):
         updates = tf.data.Dataset.counter(first_update)
         return updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=1).prefetch(4)
 
-    return [pipeline(*device_slice(batch_size, num_devices, d)) for d in range(num_devices)]
+    pipelines = []
+    for d in range(num_devices):
+        with tf.device(cpus[d]) if cpus else contextlib.nullcontext():
+            pipelines.append(pipeline(*device_slice(batch_size, num_devices, d)))
+    return pipelines
 
 
 def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):

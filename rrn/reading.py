@@ -3,6 +3,10 @@
 A recurrent relational network uses the same variables at every step. Where they live on another
 device or another machine, each read is a copy; within `reading_scope` a variable is read (and cast)
 once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
+
+A variable may be a `ShardedVariable`: rows of it, its shards, are variables of their own in several
+places. Layers read it as any other. Who takes gradients, updates or lists variables goes over the
+shards; who names, saves or loads them, over the variables.
 """
 
 import contextlib
@@ -10,7 +14,27 @@ import threading
 
 import tensorflow as tf
 
+ShardedVariable = tf.__internal__.distribute.ShardedVariable
 _local = threading.local()
+
+
+def shards(variables):
+    """A list of `tf.Variable`s: the variables, each `ShardedVariable` replaced by its shards."""
+    return [s for v in variables for s in (v.variables if isinstance(v, ShardedVariable) else [v])]
+
+
+def map_shards(function, variable):
+    """A variable of what `function` makes, a variable, of each of the variable's shards."""
+    made = [function(shard) for shard in shards([variable])]
+    if not isinstance(variable, ShardedVariable):
+        return made[0]
+    return ShardedVariable(made, made[0].name.removesuffix(":0").replace("/part_0", ""))
+
+
+def module_variables(module):
+    """A module's trainable variables, whole; `tf.Module.trainable_variables` are their shards."""
+    variables = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
+    return [variable for variable in variables if shards([variable])[0].trainable]
 
 
 class ReadingScope:
@@ -25,9 +49,13 @@ class ReadingScope:
         self._tensors[variable.ref(), variable.dtype] = tensor
 
     def read(self, variable, dtype):
-        key = (variable.ref(), dtype)
+        sharded = isinstance(variable, ShardedVariable)
+        key = (id(variable) if sharded else variable.ref(), dtype)
         if key not in self._tensors:
-            if dtype == variable.dtype:
+            if sharded and dtype == variable.dtype:
+                parts = [self.read(shard, dtype) for shard in variable.variables]
+                self._tensors[key] = tf.concat(parts, 0)
+            elif dtype == variable.dtype:
                 self._tensors[key] = tf.convert_to_tensor(variable)
                 self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1
             else:

@@ -8,6 +8,14 @@ from absl import logging
 CPU = "/device:CPU:0"
 
 
+def cpu_beside(device):
+    """The first CPU of the process that has `device`."""
+    spec = tf.DeviceSpec.from_string(device)
+    if spec.job in (None, "localhost"):
+        return CPU
+    return f"/job:{spec.job}/replica:0/task:{spec.task}{CPU}"
+
+
 def _logical_cpus(count):
     """`count` logical devices on the one CPU; must come before TensorFlow's first operation."""
     cpu = tf.config.list_physical_devices("CPU")[0]

@@ -1,13 +1,16 @@
 """Averaging the towers' gradients."""
 
+import contextlib
+
 import tensorflow as tf
 
 
-def average_gradients(tower_gradients, weights):
+def average_gradients(tower_gradients, weights, devices=None):
     """The mean over towers of each variable's gradient, weighted by numbers of examples.
 
     tower_gradients: for each tower a list with one gradient per variable: a tensor, a
-    `tf.IndexedSlices`, or None. weights: for each tower its number of examples.
+    `tf.IndexedSlices`, or None. weights: for each tower its number of examples. devices: where each
+    average is to be computed, the variables' devices; the current one if None.
 
     Returns one gradient per variable. None where no tower touches the variable: it keeps no update.
     A None beside other towers' gradients counts as zero. `tf.IndexedSlices` only stay sparse.
@@ -24,12 +27,13 @@ def average_gradients(tower_gradients, weights):
     weights = [tf.cast(weight, tf.float32) for weight in weights]
     total = tf.add_n(weights)
     shares = [weight / total for weight in weights]
-    return [
-        _weighted_sum(
-            [(g, share) for g, share in zip(gradients, shares, strict=True) if g is not None]
-        )
-        for gradients in zip(*tower_gradients, strict=True)
-    ]
+    by_variable = list(zip(*tower_gradients, strict=True))
+    averages = []
+    for gradients, device in zip(by_variable, devices or [None] * len(by_variable), strict=True):
+        pairs = zip(gradients, shares, strict=True)
+        with tf.device(device) if device else contextlib.nullcontext():
+            averages.append(_weighted_sum([(g, share) for g, share in pairs if g is not None]))
+    return averages
 
 
 def _weighted_sum(gradients_and_shares):

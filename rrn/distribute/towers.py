@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.distribute.devices import CPU
+from rrn.distribute.devices import cpu_beside
 from rrn.reading import reading_scope
 
 
@@ -29,14 +29,15 @@ class TowerResult:
     reads: dict
 
 
-def tower_gradients(device, encode, loss_fn, batch, variables, encoder_device=CPU):
+def tower_gradients(device, encode, loss_fn, batch, variables):
     """Losses of one tower, each with the gradients of its own variables, from one forward pass.
 
-    encode: batch -> nest of float tensors, on `encoder_device`.
+    encode: batch -> nest of float tensors, on the CPU beside `device`.
     loss_fn: (encodings, batch) -> (list of scalar losses, aux), on `device`.
     variables: for each loss a list of what its gradients are taken of; those that only `encode` or
     only `loss_fn` reads are both fine.
     """
+    encoder_device = cpu_beside(device)
     with (
         tf.device(encoder_device),
         reading_scope() as encoder_reads,

@@ -29,6 +29,7 @@ import tensorflow as tf
 from rrn.convolution import Conv2D, ConvTranspose2D
 from rrn.layers import Linear
 from rrn.random import uniform
+from rrn.reading import module_variables
 
 # The prepared file's name and version of schema -> its images.
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
@@ -290,7 +291,8 @@ class Completion:
         return self.average[None], colour, nearest_visible(image, hole)
 
     def regularized(self):
-        return [v for v in self.network.trainable_variables if v.name.endswith("/w:0")]
+        variables = module_variables(self.network)
+        return [v for v in variables if v.name.removesuffix(":0").endswith("/w")]
 
     # Results
 

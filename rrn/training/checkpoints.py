@@ -5,6 +5,14 @@ import time
 import tensorflow as tf
 
 
+def restore_variables(path, variables, averaged):
+    """Sets a model's variables from a trainer's checkpoint: to their averages if `averaged`."""
+    holder = tf.train.Checkpoint(**{"averages" if averaged else "model_variables": variables})
+    trainer = tf.train.Checkpoint(averages=holder) if averaged else holder
+    status = tf.train.Checkpoint(trainer=trainer).restore(path)
+    status.assert_existing_objects_matched().expect_partial()
+
+
 class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation loss so far.
 
@@ -12,7 +20,11 @@ class Checkpoints:
     first.
     """
 
-    def __init__(self, folder, every_updates, every_seconds):
+    def __init__(self, folder, every_updates, every_seconds, writer=None):
+        """writer: the device that reads and writes the files where variables are on several
+        machines; None if all are on this one.
+        """
+        self._options = tf.train.CheckpointOptions(experimental_io_device=writer)
         self._folder = folder
         self._every_updates, self._every_seconds = every_updates, every_seconds
         self._saved_at = time.monotonic()
@@ -30,7 +42,7 @@ class Checkpoints:
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if self.latest:
-            checkpoint.restore(self.latest).assert_consumed()
+            checkpoint.restore(self.latest, self._options).assert_consumed()
 
     def due(self):
         seconds = time.monotonic() - self._saved_at
@@ -41,10 +53,10 @@ class Checkpoints:
     def save(self):
         update = int(self.trainer.update)
         if update != self.latest_update():
-            self.latest = self._last.save(checkpoint_number=update)
+            self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
 
     def save_best(self, loss):
         """Saves the state as the best, with its validation loss."""
         self.best_loss.assign(loss)
-        self._best.save(checkpoint_number=int(self.trainer.update))
+        self._best.save(int(self.trainer.update), options=self._options)

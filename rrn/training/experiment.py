@@ -1,15 +1,24 @@
 """One experiment from config to results: train, evaluate, or list the variables."""
 
 import contextlib
+import functools
+import time
 
 import tensorflow as tf
 
 from rrn.data import read_prepared, training_inputs
-from rrn.distribute.devices import parse_devices
-from rrn.distribute.variables import format_variables, list_variables, variable_scope
+from rrn.distribute.cluster import PROBE_SECONDS, has_ended, serve, wait_for
+from rrn.distribute.devices import CPU, parse_devices
+from rrn.distribute.variables import (
+    format_policies,
+    format_variables,
+    list_variables,
+    plan_placement,
+)
 from rrn.tasks import create_task
-from rrn.training.checkpoints import Checkpoints
+from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.evaluation import Evaluator
+from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer, model_variables
@@ -17,35 +26,60 @@ from rrn.training.weights import load_weights, save_weights
 from rrn.training.workdir import Workdir
 
 
-def run(config, name, mode, devices, workdir, weights=None):
+def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how):
     """Runs `mode` ("train", "evaluate" or "variables") of the config `name` in folder `workdir`.
+
+    cluster: the `rrn.distribute.cluster.Cluster` that this process plays a role in, if any; how:
+    `ClusterMachines`'s arguments.
 
     Raises:
       ValueError: a config, flag or file that does not fit; the message says which and what would
         be right.
+      ConnectionError: a process of the cluster that did not come or has gone.
       FloatingPointError: a loss or gradient that is not finite.
     """
+    if cluster and cluster.role in ("worker", "ps"):
+        return serve(cluster, how["startup_timeout"])
+    if cluster and mode == "evaluate":
+        raise ValueError("--mode evaluate runs on one machine: without --local_cluster, TF_CONFIG")
     tf.random.set_seed(config.seed)
-    devices = parse_devices(devices)
-    if all("CPU" in device for device in devices):  # there it costs nothing
-        tf.config.experimental.enable_op_determinism()
-    experiment = Experiment(config, name, devices, Workdir(workdir))
-    if mode == "train":
-        experiment.train(weights)
-    elif mode == "evaluate":
-        experiment.evaluate(weights)
+    if cluster and cluster.role == "chief":
+        if devices != "auto":
+            raise ValueError(f"--devices={devices}: a cluster's devices are its workers'")
+        machines = ClusterMachines(cluster, **how)
     else:
-        experiment.show_variables()
+        if cluster:  # the evaluator, alone with what the chief has written
+            config.variables.policy = "cpu"
+        machines = OneMachine(parse_devices(devices))
+    if all("CPU" in device for device in machines.devices):  # there it costs nothing
+        tf.config.experimental.enable_op_determinism()
+    if mode == "variables":
+        return Experiment(config, name, machines, Workdir(workdir), stand_in=CPU).show_variables()
+    with machines.ready():
+        experiment = Experiment(config, name, machines, Workdir(workdir))
+        if cluster and cluster.role == "evaluator":
+            experiment.follow(cluster, how["startup_timeout"])
+        elif mode == "evaluate":
+            experiment.evaluate(weights)
+        else:
+            experiment.train(weights)
 
 
 class Experiment:
-    """A task with its variables on their devices, and the folder of its run."""
+    """A task with its variables in their places, and the folder of its run."""
 
-    def __init__(self, config, name, devices, workdir):
-        self.config, self.name, self.devices, self.workdir = config, name, devices, workdir
+    def __init__(self, config, name, machines, workdir, stand_in=None):
+        """machines: a `OneMachine` or `ClusterMachines`; stand_in: create all variables on this
+        device, and only say where they would be.
+        """
+        self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = read_prepared(config.data.path)
-        with variable_scope(config.variables.policy, devices):
-            self.task = create_task(config, self.data)
+        create = functools.partial(create_task, config, self.data)
+        self.placement = plan_placement(
+            create, config.variables.policy, machines.devices, machines.servers
+        )
+        with self.placement.scope(stand_in):
+            self.task = create()
         self.variables = model_variables(self.task)
         self.stages = stage_names(config.train)
 
@@ -56,6 +90,7 @@ class Experiment:
             workdir / "checkpoints",
             config.checkpoint_every_updates,
             config.checkpoint_every_seconds,
+            self.machines.writer,
         )
         first_update = checkpoints.latest_update()
         trainer, inputs = self._trainer(first_update)
@@ -66,8 +101,11 @@ class Experiment:
         if weights and not first_update:
             load_weights(weights, self.variables)
         self._write_variables(trainer)
+        updates = self.machines.updates(
+            trainer, inputs, self.data.arrays("train"), self.config.seed
+        )
         with StopRequest() as stop:
-            self._train_until_done(trainer, inputs, checkpoints, stop)
+            self._train_until_done(trainer, updates, checkpoints, stop)
         if stop.requested:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
             return
@@ -76,17 +114,17 @@ class Experiment:
     def _trainer(self, first_update=0):
         arrays = self.data.arrays("train")
         batch_size, seed = self.config.train.batch_size, self.config.seed
+        devices, cpus = self.machines.devices, self.machines.cpus
         inputs = training_inputs(
-            self.task, arrays, batch_size, len(self.devices), seed, first_update
+            self.task, arrays, batch_size, len(devices), seed, first_update, cpus=cpus
         )
         specs = [dataset.element_spec for dataset in inputs]
-        return Trainer(self.task, self.config.train, self.devices, specs), inputs
+        return Trainer(self.task, self.config.train, devices, specs), inputs
 
-    def _train_until_done(self, trainer, inputs, checkpoints, stop):
+    def _train_until_done(self, trainer, updates, checkpoints, stop):
         config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, plan.num_updates, config.batch_size)
-        iterators = [iter(dataset) for dataset in inputs]
         update = int(trainer.update)
         progress.start(update)
         while update < plan.num_updates and not stop.requested:
@@ -95,10 +133,10 @@ class Experiment:
                 every - update % every
                 for every in (config.log_every_updates, config.evaluate_every_updates)
             ]
-            means, bad_update = trainer.train(iterators, tf.constant(min(ends)))
+            means, bad_update = updates(min(ends))
             if bad_update >= 0:
                 raise FloatingPointError(
-                    f"update {bad_update.numpy()}: the loss or its gradient is not finite; "
+                    f"update {int(bad_update)}: the loss or its gradient is not finite; "
                     f"the last good checkpoint is {checkpoints.latest or 'none'}"
                 )
             update = int(trainer.update)
@@ -132,7 +170,12 @@ class Experiment:
     def _evaluator(self, data, split, num_examples=0):
         config, arrays = self.config, data.arrays(split)
         return Evaluator(
-            self.task, config.evaluate, self.devices, arrays, config.seed, num_examples
+            self.task,
+            config.evaluate,
+            self.machines.evaluation_devices,
+            arrays,
+            config.seed,
+            num_examples,
         )
 
     def _stage_weights(self, stage):
@@ -170,6 +213,29 @@ class Experiment:
         for path in workdir.save_figures(self.task.figures(results)):
             print(f"figure: {path}")
 
+    def follow(self, cluster, startup_timeout):
+        """Evaluates each new checkpoint on the validation split until the cluster's chief ends."""
+        config = self.config.train
+        evaluator = self._evaluator(self.data, "valid", config.validation_examples)
+        ((_, _, chief),) = chiefs = cluster.processes("chief")
+        wait_for(chiefs, startup_timeout)
+        seen, ended = None, False
+        while not ended:
+            ended = has_ended(chief)  # before the look: the last checkpoint is not missed
+            path = tf.train.latest_checkpoint(str(self.workdir / "checkpoints" / "last"))
+            if path in (None, seen):
+                time.sleep(PROBE_SECONDS)
+                continue
+            try:
+                restore_variables(path, self.variables, bool(config.average_decay))
+            except tf.errors.NotFoundError:  # the chief has replaced it since
+                continue
+            seen, update = path, int(path.rsplit("-", 1)[1])
+            results, loss = evaluator.results()
+            line = {"update": update, "split": "valid", "mean_loss": loss, **results["metrics"]}
+            self.workdir.append("validation.jsonl", line)
+            print(f"update {update}  validation: mean_loss {loss:.4f}", flush=True)
+
     def _results_by_stage(self, evaluator):
         """Stage's name -> the task's results with the weights at its end, if it has ended."""
         results = {}
@@ -184,9 +250,12 @@ class Experiment:
         trainer, _ = self._trainer()
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
+        if servers := self.machines.servers:
+            print(format_policies(self.placement.variables, servers))
 
     def _write_variables(self, trainer):
         trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
-        rows = list_variables(self.variables, trainer.tower_reads, trained)
+        places = self.placement.places
+        rows = list_variables(self.variables, trainer.tower_reads, trained, places)
         self.workdir.write_json("variables.json", rows)
         return rows

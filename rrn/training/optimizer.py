@@ -1,39 +1,59 @@
-"""Adam as TensorFlow 1 has it, the learning rate's course, clipping, and averaged weights."""
+"""Adam and RMSProp as TensorFlow 1 has them, the learning rate's course, clipping, and averaged
+weights.
+"""
 
 import contextlib
 import math
 
 import tensorflow as tf
 
+from rrn.reading import map_shards, shards
+
 
 def learning_rate(config, update):
     """The rate of an update (a float32 scalar).
 
     Linear warm-up over `warmup_updates`; then constant, or with `decay` = "cosine" half a cosine
-    down to zero at `num_updates`.
+    down to zero at `num_updates`, or with "exponential" times `decay_rate` in every `decay_updates`
+    updates, smoothly (no staircase).
     """
     update = tf.cast(update, tf.float32)
     rate = tf.constant(config.learning_rate, tf.float32)
     if config.warmup_updates:
         rate *= tf.minimum(1.0, (update + 1.0) / config.warmup_updates)
+    since_warmup = tf.maximum(update - config.warmup_updates, 0.0)
     if config.decay == "cosine":
         decay_updates = max(config.num_updates - config.warmup_updates, 1)
-        progress = tf.clip_by_value((update - config.warmup_updates) / decay_updates, 0.0, 1.0)
-        rate *= 0.5 * (1.0 + tf.cos(math.pi * progress))
+        rate *= 0.5 * (1.0 + tf.cos(math.pi * tf.minimum(since_warmup / decay_updates, 1.0)))
+    elif config.decay == "exponential":
+        if not (0.0 < config.decay_rate <= 1.0 and config.decay_updates > 0):
+            raise ValueError(
+                "train.decay exponential needs a decay_rate in (0, 1] and decay_updates above 0, "
+                f"got {config.decay_rate} and {config.decay_updates}"
+            )
+        rate *= config.decay_rate ** (since_warmup / config.decay_updates)
     elif config.decay != "constant":
-        raise ValueError(f"train.decay must be constant or cosine, got {config.decay!r}")
+        raise ValueError(
+            f"train.decay must be constant, cosine or exponential, got {config.decay!r}"
+        )
     return rate
 
 
 def clip_by_global_norm(gradients, clip_norm):
     """(gradients scaled to a global norm of at most `clip_norm`, their norm before); 0: none."""
     # A sparse gradient may hold a row several times; the norm is that of their sum.
-    gradients = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
+    gradients = [None if g is None else _where_it_is(g, tf.convert_to_tensor) for g in gradients]
     norm = tf.linalg.global_norm([g for g in gradients if g is not None])
     if not clip_norm:
         return gradients, norm
     scale = clip_norm / tf.maximum(norm, clip_norm)
-    return [None if g is None else g * scale for g in gradients], norm
+    scaled = [None if g is None else _where_it_is(g, lambda g: g * scale) for g in gradients]
+    return scaled, norm
+
+
+def _where_it_is(gradient, function):
+    with tf.device(gradient.device):
+        return function(gradient)
 
 
 class Adam(tf.Module):
@@ -52,13 +72,12 @@ class Adam(tf.Module):
         self.v = [_slot(variable, "v") for variable in variables]
 
     def apply(self, gradients, rate, update):
-        """One update; `update` counts from 0. A variable whose gradient is None keeps value and
-        slots.
+        """One update; `update` counts from 0, `gradients` are the variables' shards'. A variable
+        whose gradient is None keeps value and slots.
         """
         t = tf.cast(update + 1, tf.float32)
-        for variable, m, v, gradient in zip(
-            self.variables_, self.m, self.v, gradients, strict=True
-        ):
+        lists = shards(self.variables_), shards(self.m), shards(self.v), gradients
+        for variable, m, v, gradient in zip(*lists, strict=True):
             if gradient is None:
                 continue
             with tf.device(variable.device):
@@ -73,13 +92,61 @@ class Adam(tf.Module):
                     beta2=self.beta_2,
                     epsilon=self.epsilon,
                     grad=tf.convert_to_tensor(gradient),
+                    use_locking=True,  # workers may update at the same time
                 )
 
 
-def _slot(variable, name):
-    with tf.device(variable.device):
-        name = f"{variable.name.removesuffix(':0')}/{name}"
-        return tf.Variable(tf.zeros_like(variable), trainable=False, name=name)
+class RMSProp(tf.Module):
+    """s = ρ s + (1 - ρ) g²;  m = μ m + rate g / sqrt(s + ε);  w = w - m
+
+    (TensorFlow 1's formula: ε is within the root, and s starts at 1.) Slots stand beside their
+    variable.
+    """
+
+    def __init__(self, variables, rho=0.9, momentum=0.0, epsilon=1e-10):
+        super().__init__(name="rmsprop")
+        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
+        self.variables_ = variables
+        self.s = [_slot(variable, "s", tf.ones_like) for variable in variables]
+        self.m = [_slot(variable, "m") for variable in variables]
+
+    def apply(self, gradients, rate, update):
+        """As `Adam.apply`; RMSProp is the same at every update."""
+        lists = shards(self.variables_), shards(self.s), shards(self.m), gradients
+        for variable, s, m, gradient in zip(*lists, strict=True):
+            if gradient is None:
+                continue
+            with tf.device(variable.device):
+                tf.raw_ops.ResourceApplyRMSProp(
+                    var=variable.handle,
+                    ms=s.handle,
+                    mom=m.handle,
+                    lr=rate,
+                    rho=self.rho,
+                    momentum=self.momentum,
+                    epsilon=self.epsilon,
+                    grad=tf.convert_to_tensor(gradient),
+                    use_locking=True,
+                )
+
+
+OPTIMIZERS = {"adam": Adam, "rmsprop": RMSProp}
+
+
+def create_optimizer(name, variables):
+    """The optimizer `train.optimizer` of the variables."""
+    if name not in OPTIMIZERS:
+        raise ValueError(f"train.optimizer must be {' or '.join(OPTIMIZERS)}, got {name!r}")
+    return OPTIMIZERS[name](variables)
+
+
+def _slot(variable, name, initial=tf.zeros_like):
+    def create(shard):
+        with tf.device(shard.device):
+            full_name = f"{shard.name.removesuffix(':0')}/{name}"
+            return tf.Variable(initial(shard), trainable=False, name=full_name)
+
+    return map_shards(create, variable)
 
 
 class AveragedWeights(tf.Module):
@@ -89,22 +156,24 @@ class AveragedWeights(tf.Module):
         super().__init__(name="averages")
         self.decay, self.variables_ = decay, variables
         self.averages = [_slot(variable, "average") for variable in variables]
-        for average, variable in zip(self.averages, variables, strict=True):
-            average.assign(variable)
+        self._set(self.averages, variables)
 
     def update(self):
-        for average, variable in zip(self.averages, self.variables_, strict=True):
+        for average, variable in zip(shards(self.averages), shards(self.variables_), strict=True):
             with tf.device(variable.device):
                 average.assign_add((1.0 - self.decay) * (variable - average))
 
     @contextlib.contextmanager
     def in_place(self):
         """Within it the variables hold their averages."""
-        values = [tf.identity(variable) for variable in self.variables_]
-        for average, variable in zip(self.averages, self.variables_, strict=True):
-            variable.assign(average)
+        values = [_where_it_is(shard, tf.identity) for shard in shards(self.variables_)]
+        self._set(self.variables_, self.averages)
         try:
             yield
         finally:
-            for value, variable in zip(values, self.variables_, strict=True):
+            for value, variable in zip(values, shards(self.variables_), strict=True):
                 variable.assign(value)
+
+    def _set(self, variables, others):
+        for variable, other in zip(shards(variables), shards(others), strict=True):
+            variable.assign(other)

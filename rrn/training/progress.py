@@ -5,6 +5,7 @@ stopped.
 import signal
 import time
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -47,7 +48,7 @@ class Progress:
         now = time.monotonic()
         rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
         self.start(update)
-        metrics = {name: value.numpy().tolist() for name, value in means.items()}
+        metrics = {name: np.asarray(value).tolist() for name, value in means.items()}
         named = {"stage": stage} if stage else {}
         self._write(update, {**named, "examples_per_second": rate, **metrics}, "train")
         left = (self.num_updates - update) * self.batch_size / rate
@@ -67,8 +68,9 @@ class Progress:
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
     def _write(self, update, values, group):
-        self.workdir.append_metrics(
-            {"update": update, "seconds": round(time.monotonic() - self._started, 1), **values}
+        self.workdir.append(
+            "metrics.jsonl",
+            {"update": update, "seconds": round(time.monotonic() - self._started, 1), **values},
         )
         with self._writer.as_default(step=update):
             for name, value in values.items():

@@ -7,11 +7,11 @@ In a config `train.stages` is a tuple with a dict for each stage:
      "objectives": ({"loss": "a", "modules": ("network.f",)},
                     {"loss": "b", "modules": ("network.g",), "clip_norm": 1.0})},
 
-What a stage does not give (`num_updates`, `learning_rate`, `warmup_updates`, `decay`, `l2`,
-`clip_norm`) it takes from `train`, and an objective from its stage. `loss` is one of those that the
-task's `loss` returns, "loss" if not given; `modules` are attributes of the task, or their
-attributes, `MODULES` if not given. A stage without `objectives` has one, made of its own fields; a
-config without stages has one stage, made of train's. The plan runs `train.repeats` times, or once.
+What a stage does not give (`num_updates` and `OPTIMIZER_FIELDS`) it takes from `train`, and an
+objective from its stage. `loss` is one of those that the task's `loss` returns, "loss" if not
+given; `modules` are attributes of the task, or their attributes, `MODULES` if not given. A stage
+without `objectives` has one, made of its own fields; a config without stages has one stage, made of
+train's. The plan runs `train.repeats` times, or once.
 """
 
 import operator
@@ -19,15 +19,25 @@ from types import SimpleNamespace
 
 import tensorflow as tf
 
-from rrn.training.optimizer import Adam, clip_by_global_norm, learning_rate
+from rrn.reading import module_variables, shards
+from rrn.training.optimizer import clip_by_global_norm, create_optimizer, learning_rate
 
 MODULES = "encoder", "network"  # of every task
-OPTIMIZER_FIELDS = "learning_rate", "warmup_updates", "decay", "l2", "clip_norm"
+OPTIMIZER_FIELDS = (
+    "optimizer",
+    "learning_rate",
+    "warmup_updates",
+    "decay",
+    "decay_rate",
+    "decay_updates",
+    "l2",
+    "clip_norm",
+)
 OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
 
 
 class Objective(tf.Module):
-    """A loss, the variables that it trains, and their Adam with slots of its own.
+    """A loss, the variables that it trains, and their optimizer with slots of its own.
 
     fields: a dict of `OBJECTIVE_FIELDS`; num_updates: the stage's, in the whole run. Warm-up, decay
     and Adam's bias correction count the stage's updates alone.
@@ -39,16 +49,19 @@ class Objective(tf.Module):
         learning_rate(self.config, 0)  # a wrong field is an error here, in plain words
         self.loss, self.task = fields["loss"], task
         modules = fields["modules"]
-        self._groups = {path: find_module(task, path).trainable_variables for path in modules}
-        variables = {v.ref(): v for group in self._groups.values() for v in group}
+        self._groups = {path: module_variables(find_module(task, path)) for path in modules}
+        variables = {id(v): v for group in self._groups.values() for v in group}
         self.variables_ = list(variables.values())
         if not variables:
             raise ValueError(f"modules {modules} have no variables")
-        self.optimizer = Adam(self.variables_)
+        self.optimizer = create_optimizer(self.config.optimizer, self.variables_)
 
     def add_l2(self, gradients):
-        """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w."""
-        regularized = {variable.ref() for variable in self.task.regularized()}
+        """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
+
+        Here and below gradients are those of the variables' shards, in their order.
+        """
+        regularized = {shard.ref() for shard in shards(self.task.regularized())}
 
         def add(variable, gradient):
             if gradient is None or not self.config.l2 or variable.ref() not in regularized:
@@ -56,21 +69,21 @@ class Objective(tf.Module):
             with tf.device(variable.device):
                 return gradient + self.config.l2 * variable
 
-        return [add(v, g) for v, g in zip(self.variables_, gradients, strict=True)]
+        return [add(v, g) for v, g in zip(shards(self.variables_), gradients, strict=True)]
 
     def check_reached(self, gradients, stage):
         """Raises ValueError where all variables of a module have no gradient; `stage`: its name."""
-        pairs = zip(self.variables_, gradients, strict=True)
+        pairs = zip(shards(self.variables_), gradients, strict=True)
         reached = {variable.ref() for variable, gradient in pairs if gradient is not None}
         for path, variables in self._groups.items():
-            if variables and not any(variable.ref() in reached for variable in variables):
+            if variables and not any(shard.ref() in reached for shard in shards(variables)):
                 names = ", ".join(variable.name.removesuffix(":0") for variable in variables)
                 raise ValueError(
                     f"stage {stage}: loss {self.loss!r} reaches no variable of {path}: {names}"
                 )
 
     def apply(self, gradients, update):
-        """Clips, and takes Adam's step; returns (the gradients' norm before, the rate)."""
+        """Clips, and takes the optimizer's step; returns (the gradients' norm before, the rate)."""
         gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
         rate = learning_rate(self.config, update)
         self.optimizer.apply(gradients, rate, update)

@@ -2,17 +2,18 @@
 
 import tensorflow as tf
 
-from rrn.distribute.devices import CPU
+from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import tower_gradients
 from rrn.random import ExampleRandom
+from rrn.reading import module_variables, shards
 from rrn.training.optimizer import AveragedWeights
 from rrn.training.stages import Plan
 
 
 def model_variables(task):
     """The encoder's trainable variables, then the network's."""
-    return [*task.encoder.trainable_variables, *task.network.trainable_variables]
+    return [*module_variables(task.encoder), *module_variables(task.network)]
 
 
 class Trainer(tf.Module):
@@ -36,7 +37,8 @@ class Trainer(tf.Module):
         self.averages = None
         if config.average_decay:
             self.averages = AveragedWeights(self.model_variables, config.average_decay)
-        with tf.device(CPU):
+        # Where the variables are, so that whoever reaches them reaches it.
+        with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.tower_reads = {}
         # Traced now, when all variables exist; without AutoGraph, which would change what errors
@@ -60,7 +62,8 @@ class Trainer(tf.Module):
         """The draws of a batch's examples in the model."""
         return ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
 
-    def _tower(self, stage, device, batch):
+    def tower(self, stage, device, batch):
+        """The stage's `TowerResult` of one batch, on its device."""
         random = self.random(batch)
 
         def loss_fn(encodings, batch):
@@ -68,7 +71,7 @@ class Trainer(tf.Module):
             metrics = self.task.metrics(batch, outputs)
             return stage.losses(losses), stage.metrics(metrics, losses)
 
-        variables = [objective.variables_ for objective in stage.objectives]
+        variables = [shards(objective.variables_) for objective in stage.objectives]
         return tower_gradients(device, self.task.encode, loss_fn, batch, variables)
 
     def gradients(self, stage, batches):
@@ -78,15 +81,24 @@ class Trainer(tf.Module):
         """
         towers = []
         for i, (device, batch) in enumerate(zip(self.devices, batches, strict=True)):
-            towers.append(self._tower(stage, device, batch))
+            towers.append(self.tower(stage, device, batch))
             self.tower_reads[f"tower {i}"] = towers[-1].reads
+        return self.average(stage, towers, [tf.size(batch["rows"]) for batch in batches])
+
+    def average(self, stage, towers, counts):
+        """As `gradients`, from `TowerResult`s and their numbers of examples.
+
+        Gradients are averaged where their variables are.
+        """
         with tf.device(CPU):
-            counts = [tf.cast(tf.size(batch["rows"]), tf.float32) for batch in batches]
+            counts = [tf.cast(count, tf.float32) for count in counts]
             losses, gradients = [], []
             for i, objective in enumerate(stage.objectives):
                 loss = tf.add_n([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
                 losses.append(loss / tf.add_n(counts))
-                average = average_gradients([tower.gradients[i] for tower in towers], counts)
+                devices = [shard.device for shard in shards(objective.variables_)]
+                own = [tower.gradients[i] for tower in towers]
+                average = average_gradients(own, counts, devices)
                 objective.check_reached(average, stage.name)
                 gradients.append(objective.add_l2(average))
             metrics = tf.nest.map_structure(lambda *m: tf.add_n(m), *[t.aux for t in towers])
@@ -95,8 +107,17 @@ class Trainer(tf.Module):
     def _update(self, stage, batches):
         """One update; returns ({name: (sum, count)}, whether losses and gradients are finite)."""
         losses, gradients, metrics = self.gradients(stage, batches)
+        scalars, finite = self.apply(stage, losses, gradients, self.update)
+        self.update.assign_add(1)
+        return {**scalars, **metrics}, finite
+
+    def apply(self, stage, losses, gradients, update):
+        """Changes the variables by the averaged gradients, as update number `update`.
+
+        Returns ({name: (sum, count)}, whether losses and gradients are finite).
+        """
         with tf.device(CPU):
-            own_update = self.plan.own_update(stage, self.update)
+            own_update = self.plan.own_update(stage, update)
             finite, scalars = [], {}
             for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
                 norm, rate = objective.apply(own, own_update)
@@ -105,8 +126,7 @@ class Trainer(tf.Module):
                 scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
             if self.averages:
                 self.averages.update()
-            self.update.assign_add(1)
-            return {**scalars, **metrics}, tf.reduce_all(finite)
+            return scalars, tf.reduce_all(finite)
 
     def train(self, iterators, num_updates):
         """`num_updates` updates (a scalar tensor), all of one stage, from the devices' iterators.

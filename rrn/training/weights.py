@@ -1,10 +1,11 @@
 """Weights as HDF5, readable without TensorFlow: one data set per variable, by the variable's
-name.
+name, whole even where the variable is in shards.
 """
 
 import os
 
 import h5py
+import tensorflow as tf
 
 
 def _name(variable):
@@ -17,7 +18,7 @@ def save_weights(path, variables, attributes):
     with h5py.File(temporary, "w") as file:
         file.attrs.update(attributes)
         for variable in variables:
-            file[_name(variable)] = variable.numpy()
+            file[_name(variable)] = tf.convert_to_tensor(variable).numpy()
     os.replace(temporary, path)
 
 

@@ -5,6 +5,8 @@ metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since th
                 to train), "examples_per_second", "loss", ...}, means since the line before, and
                 in stages "stage"; validation: {"update", "seconds", "split": "valid",
                 "mean_loss" (over all steps), the task's metrics}
+validation.jsonl  what a cluster's evaluator found: {"update", "split": "valid", "mean_loss", the
+                task's metrics}
 results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
                 "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
 variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
@@ -35,7 +37,7 @@ class Workdir:
 
         Raises:
           ValueError: the folder holds a run of another config; the message lists the differences.
-            The fields of "evaluate" may differ: they don't change a training run.
+            The fields of "evaluate" and "variables" may differ: results don't depend on them.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         file = self / "config.json"
@@ -47,7 +49,8 @@ class Workdir:
         differences = [
             f"  {name}: {there.get(name, 'absent')} there, {wanted.get(name, 'absent')} wanted"
             for name in sorted(there.keys() | wanted.keys())
-            if there.get(name) != wanted.get(name) and not name.startswith("evaluate.")
+            if there.get(name) != wanted.get(name)
+            and not name.startswith(("evaluate.", "variables."))
         ]
         if differences:
             raise ValueError(
@@ -61,8 +64,8 @@ class Workdir:
         temporary.write_text(json.dumps(value, indent=1) + "\n")
         os.replace(temporary, self / name)
 
-    def append_metrics(self, line):
-        with (self / "metrics.jsonl").open("a") as file:
+    def append(self, name, line):
+        with (self / name).open("a") as file:
             file.write(json.dumps(line) + "\n")
 
     def keep_metrics_until(self, update):

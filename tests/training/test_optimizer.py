@@ -1,4 +1,4 @@
-"""Adam, the learning rate, clipping and averaged weights against NumPy."""
+"""Adam, RMSProp, the learning rate, clipping and averaged weights against NumPy."""
 
 import math
 
@@ -7,7 +7,15 @@ import pytest
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.training.optimizer import Adam, AveragedWeights, clip_by_global_norm, learning_rate
+from rrn.training.optimizer import (
+    OPTIMIZERS,
+    Adam,
+    AveragedWeights,
+    RMSProp,
+    clip_by_global_norm,
+    create_optimizer,
+    learning_rate,
+)
 
 
 def numpy_adam(value, gradients, rates, beta_1=0.9, beta_2=0.999, epsilon=1e-8):
@@ -53,14 +61,60 @@ def test_the_first_update_of_adam_by_hand():
     np.testing.assert_allclose(variable, [0.9, 1 + 0.1 * 3 / 6.16228, 1.0], rtol=1e-5)
 
 
-def test_no_gradient_leaves_value_and_slots_as_they_are():
+def numpy_rmsprop(value, gradients, rates, rho=0.9, momentum=0.0, epsilon=1e-10):
+    """TensorFlow 1's formula in float64."""
+    w = np.asarray(value, np.float64)
+    s, m = np.ones_like(w), np.zeros_like(w)
+    for g, rate in zip(gradients, rates, strict=True):
+        s = rho * s + (1 - rho) * g * g
+        m = momentum * m + rate * g / np.sqrt(s + epsilon)
+        w = w - m
+    return w, s, m
+
+
+@pytest.mark.parametrize("fields", [{}, {"momentum": 0.7, "rho": 0.6, "epsilon": 0.01}])
+def test_rmsprop_is_tensorflow_1s(fields):
+    rng = np.random.default_rng(0)
+    variable = tf.Variable(rng.normal(size=[4, 3]), dtype=tf.float32)
+    initial, rates = variable.numpy(), 0.01 * (1 + np.arange(20))
+    optimizer = RMSProp([variable], **fields)
+    gradients = np.float32(rng.normal(size=[20, 4, 3]) * 10.0 ** rng.integers(-2, 1, [20, 1, 1]))
+    for update, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
+        optimizer.apply([tf.constant(gradient)], tf.constant(rate, tf.float32), update)
+    w, s, m = numpy_rmsprop(initial, np.float64(gradients), rates, **fields)
+    np.testing.assert_allclose(variable, w, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(optimizer.s[0], s, rtol=1e-5)
+    np.testing.assert_allclose(optimizer.m[0], m, rtol=1e-4, atol=1e-6)
+
+
+def test_rmsprop_from_zero_is_keras_without_momentum():
+    """Keras starts s at 0 and adds ε to it within the root, too."""
+    ours, theirs = (tf.Variable([[0.5, -1.0], [2.0, 3.0]]) for _ in range(2))
+    optimizer = RMSProp([ours], epsilon=1e-3)
+    optimizer.s[0].assign(tf.zeros([2, 2]))
+    keras = tf.keras.optimizers.RMSprop(0.1, rho=0.9, epsilon=1e-3)
+    sparse = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([2, 2]))
+    for gradient in (tf.constant([[1.0, -2.0], [3.0, 1e-3]]), tf.convert_to_tensor(sparse)):
+        optimizer.apply([gradient], tf.constant(0.1), 0)
+        keras.apply_gradients([(gradient, theirs)])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    before = ours.numpy()
+    optimizer.apply([sparse], tf.constant(0.1), 0)  # a sparse gradient is one with zeros
+    np.testing.assert_array_equal(ours[0], before[0])
+    assert (ours[1].numpy() != before[1]).all()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_no_gradient_leaves_value_and_slots_as_they_are(name):
     variables = [tf.Variable([0.1, 0.2]), tf.Variable([0.3])]
-    adam = Adam(variables)
-    adam.apply([tf.constant([1.0, 2.0]), tf.constant([3.0])], 0.1, 0)
-    before = [tensor.numpy() for tensor in (variables[0], adam.m[0], adam.v[0])]
+    optimizer = create_optimizer(name, variables)
+    optimizer.apply([tf.constant([1.0, 2.0]), tf.constant([3.0])], 0.1, 0)
+    kept = [variables[0], *(v for v in optimizer.variables if v.shape == [2])]
+    before = [tensor.numpy() for tensor in kept]
     moved = variables[1].numpy()
-    adam.apply([None, tf.constant([3.0])], 0.1, 1)
-    for tensor, value in zip((variables[0], adam.m[0], adam.v[0]), before, strict=True):
+    optimizer.apply([None, tf.constant([3.0])], 0.1, 1)
+    assert len(kept) >= 3
+    for tensor, value in zip(kept, before, strict=True):
         np.testing.assert_array_equal(tensor, value)
     assert variables[1].numpy() != moved
 
@@ -69,10 +123,17 @@ def test_slots_stand_beside_their_variables_and_are_not_trainable():
     with tf.device("CPU:2"):
         variable = tf.Variable(tf.ones([2]), name="w")
     adam, averages = Adam([variable]), AveragedWeights([variable], 0.9)
-    slots = [adam.m[0], adam.v[0], averages.averages[0]]
-    assert [slot.device for slot in slots] == 3 * [variable.device]
-    assert [slot.name for slot in slots] == ["w/m:0", "w/v:0", "w/average:0"]
+    rmsprop = RMSProp([variable])
+    slots = [adam.m[0], adam.v[0], averages.averages[0], rmsprop.s[0], rmsprop.m[0]]
+    assert [slot.device for slot in slots] == 5 * [variable.device]
+    names = [slot.name for slot in slots]
+    assert names == ["w/m:0", "w/v:0", "w/average:0", "w/s:0", "w/m:0"]
     assert not any(slot.trainable for slot in slots)
+
+
+def test_an_unknown_optimizer_is_an_error():
+    with pytest.raises(ValueError, match="optimizer must be adam or rmsprop, got 'sgd'"):
+        create_optimizer("sgd", [])
 
 
 # The learning rate
@@ -105,9 +166,20 @@ def test_a_warm_up_as_long_as_training_is_fine():
     np.testing.assert_allclose(got, [0.002, 0.2], rtol=1e-5)
 
 
-def test_an_unknown_decay_is_an_error():
-    with pytest.raises(ValueError, match="decay must be constant or cosine, got 'linear'"):
+def test_an_exponential_decay_after_the_warm_up():
+    fields = {"decay": "exponential", "decay_rate": 0.25, "decay_updates": 20}
+    got = rates([0, 1, 2, 12, 22, 32], warmup_updates=2, **fields)
+    # 1/2 and 2/2 of 0.2; then halved in every 10 updates, also between the 20
+    np.testing.assert_allclose(got, [0.1, 0.2, 0.2, 0.1, 0.05, 0.025], rtol=1e-5)
+
+
+def test_decays_that_do_not_fit_are_errors():
+    with pytest.raises(ValueError, match="constant, cosine or exponential, got 'linear'"):
         rates([0], decay="linear")
+    for numbers in ((0.0, 10), (1.5, 10), (0.9, 0)):
+        fields = dict(zip(("decay_rate", "decay_updates"), numbers, strict=True))
+        with pytest.raises(ValueError, match=f"exponential needs .* got {numbers[0]} and"):
+            rates([0], decay="exponential", **fields)
 
 
 # Clipping

@@ -13,6 +13,7 @@ from rrn.data import training_inputs
 from rrn.layers import Linear
 from rrn.training import experiment
 from rrn.training.experiment import Experiment
+from rrn.training.machines import OneMachine
 from rrn.training.stages import Plan
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
@@ -154,7 +155,7 @@ WRONG = {
         "stage s: no field num_updates; fields are loss, modules",
     ),
     "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
-    "decay": ({"decay": "line"}, "stage s: train.decay must be constant or cosine, got 'line'"),
+    "decay": ({"decay": "line"}, "stage s: train.decay must be constant, cosine .* got 'line'"),
     "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
     "shared": (
         {"objectives": ({"loss": "fit"}, {"loss": "fool", "modules": ("network",)})},
@@ -312,21 +313,19 @@ class LineData:
 @pytest.fixture
 def make_run(monkeypatch):
     """A function: folder -> an `Experiment` of the contest in it, as a new process has it."""
-    tasks = {}
 
-    def read(path):
+    def create(config, data):
         tf.random.set_seed(5)
-        tasks["next"] = ContestTask()
-        return LineData(tasks["next"])
+        return ContestTask()
 
-    monkeypatch.setattr(experiment, "read_prepared", read)
-    monkeypatch.setattr(experiment, "create_task", lambda config, data: tasks.pop("next"))
+    monkeypatch.setattr(experiment, "read_prepared", lambda path: LineData(ContestTask()))
+    monkeypatch.setattr(experiment, "create_task", create)
     train = contest_config(repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"data": {"path": ""}, "variables": {"policy": "cpu"}, "seed": 1}
     evaluate = {"path": "", "split": "test", "batch_size": 12, "passes": 1}
     config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
-    return lambda folder: Experiment(config, "contest", CPUS[:1], Workdir(folder))
+    return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))
 
 
 class Killed(Exception):

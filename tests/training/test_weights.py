@@ -61,7 +61,7 @@ def test_an_interrupted_write_leaves_the_earlier_file(tmp_path):
     class Broken:
         name = "mlp/linear_9/w:0"
 
-        def numpy(self):
+        def __array__(self, *args, **kwargs):
             raise KeyboardInterrupt
 
     path, ours, theirs = tmp_path / "weights.h5", variables_of(3, 2), variables_of(3, 2)

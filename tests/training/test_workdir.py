@@ -71,23 +71,23 @@ def lines_of(workdir):
 
 def test_metrics_are_appended_as_lines(workdir):
     for update in (5, 10):
-        workdir.append_metrics({"update": update, "by_step": [0.5, 1.0]})
+        workdir.append("metrics.jsonl", {"update": update, "by_step": [0.5, 1.0]})
     assert lines_of(workdir) == [{"update": u, "by_step": [0.5, 1.0]} for u in (5, 10)]
 
 
 @pytest.mark.parametrize("end", ["", '{"update": 11, "lo', '{"update"', "\0\0\0\0"])
 def test_metrics_after_the_last_checkpoint_are_dropped(workdir, end):
     for update in (5, 10, 10, 12):
-        workdir.append_metrics({"update": update})
+        workdir.append("metrics.jsonl", {"update": update})
     with (workdir / "metrics.jsonl").open("a") as file:
         file.write(end)
     workdir.keep_metrics_until(10)
-    workdir.append_metrics({"update": 11})
+    workdir.append("metrics.jsonl", {"update": 11})
     assert lines_of(workdir) == [{"update": u} for u in (5, 10, 10, 11)]
 
 
 def test_a_cut_off_line_is_dropped_though_all_others_are_kept(workdir):
-    workdir.append_metrics({"update": 5})
+    workdir.append("metrics.jsonl", {"update": 5})
     with (workdir / "metrics.jsonl").open("a") as file:
         file.write('{"update": 6, "loss": 0.')
     workdir.keep_metrics_until(100)

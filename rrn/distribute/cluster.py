@@ -1,0 +1,332 @@
+"""Processes: who is who in a cluster, servers, and the chief's connection to them.
+
+A cluster is described as TensorFlow and its Kubernetes operators do, by the environment variable
+TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "task": {"type":
+"worker", "index": 0}}. Workers and parameter servers (ps) only serve; the chief trains.
+"""
+
+import contextlib
+import dataclasses
+import json
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+
+import tensorflow as tf
+
+from rrn.distribute.devices import CPU
+from rrn.distribute.listening import listening_only_on
+
+ROLES = "chief", "worker", "ps", "evaluator"
+GONE_SECONDS = 10  # a process that refuses connections for so long is taken for dead
+SILENT_SECONDS = 20  # so is a machine that lets a connection wait for so long
+PROBE_SECONDS = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """addresses: role -> list of "host:port"; role, index: this process's."""
+
+    addresses: dict
+    role: str
+    index: int
+    local: bool = False  # whether the chief starts the other processes itself
+
+    def __post_init__(self):
+        _check(self.addresses, self.role, self.index)
+
+    def processes(self, *roles):
+        """[(role, index, address)] of some roles."""
+        return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
+
+    def devices(self, role, kind=CPU):
+        """The names of a device of every process of a role."""
+        return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
+
+    def gone(self, *roles):
+        """[(role, index, address)] of some roles that cannot be reached now."""
+        return [process for process in self.processes(*roles) if not answers(process[2])]
+
+
+def parse_tf_config(text):
+    """The `Cluster` that TF_CONFIG describes.
+
+    Raises:
+      ValueError: not JSON, or not a cluster with this task; the message says what is wrong.
+    """
+    try:
+        config = json.loads(text)
+        addresses, task = dict(config["cluster"]), config["task"]
+        role, index = task["type"], task["index"]
+    except ValueError as error:
+        raise ValueError(f"TF_CONFIG: not JSON: {error}; it begins {text[:40]!r}") from None
+    except (KeyError, TypeError):
+        raise ValueError(
+            'TF_CONFIG: expected {"cluster": {ROLE: ["HOST:PORT"]}, "task": {"type": ROLE, '
+            f'"index": 0}}}}, got {text!r}'
+        ) from None
+    return Cluster(addresses, role, index)
+
+
+def _check(addresses, role, index):
+    for name in [*addresses, role]:
+        if name not in ROLES:
+            raise ValueError(f"TF_CONFIG: roles are {', '.join(ROLES)}; got {name!r}")
+    for name, those in addresses.items():
+        if not isinstance(those, list) or not all(
+            isinstance(a, str) and re.fullmatch(r"[^:\s]+:\d{1,5}", a) for a in those
+        ):
+            raise ValueError(f'TF_CONFIG: {name} must be a list of "HOST:PORT", got {those!r}')
+    everyone = [address for those in addresses.values() for address in those]
+    if twice := sorted({address for address in everyone if everyone.count(address) > 1}):
+        raise ValueError(f"TF_CONFIG: two processes cannot both be at {', '.join(twice)}")
+    for name, wanted in (("chief", "one chief"), ("worker", "at least one worker")):
+        count = len(addresses.get(name, ()))
+        if count < 1 or (name == "chief" and count > 1):
+            raise ValueError(f"TF_CONFIG: a cluster has {wanted}, got {count}")
+    # An evaluator talks to nobody, so that it needs no address.
+    count = 1 if role == "evaluator" else len(addresses.get(role, ()))
+    if not isinstance(index, int) or not 0 <= index < count:
+        raise ValueError(f"TF_CONFIG: task {role} {index!r}: the cluster has {count} {role}")
+
+
+def find_cluster(local):
+    """The cluster that this process is part of, None if there is none.
+
+    local: the flag --local_cluster, "ps=2,worker=7": then this process is the chief of as many
+    processes of this machine, which `running` starts.
+    """
+    text = os.environ.get("TF_CONFIG")
+    if not local:
+        return parse_tf_config(text) if text else None
+    if text:
+        raise ValueError(f"--local_cluster={local} and TF_CONFIG name two clusters; give one")
+    counts = dict(re.findall(r"(ps|worker)=(\d+)", local))
+    if ",".join(map("=".join, counts.items())) != local or not int(counts.get("worker", 0)):
+        raise ValueError(f"--local_cluster={local}: expected ps=N,worker=M with M of at least 1")
+    counts = {"chief": 1, **{role: int(count) for role, count in counts.items()}}
+    ports = iter(_free_ports(sum(counts.values())))
+    addresses = {r: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for r, n in counts.items()}
+    return Cluster(addresses, "chief", 0, local=True)
+
+
+@contextlib.contextmanager
+def running(cluster):
+    """Within it the processes of a local cluster run; prints who is where.
+
+    They end, by their ids, with the scope, and by themselves if this process dies.
+    """
+    # All of them are forked from one process that has imported TensorFlow, and done nothing else.
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
+    processes = []
+    try:
+        for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():
+            member = dataclasses.replace(cluster, role=role, index=index)
+            name = f"{role} {index} ({address}, process {{}})"
+            process = server.Process(target=_serve_parent, args=(member,), name=name, daemon=True)
+            process.start()
+            processes.append(process)
+            print(f"{role} {index}  {address}  process {process.pid}", flush=True)
+        for role, index, address in cluster.processes("chief"):
+            print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
+        yield
+    finally:
+        for process in processes:
+            if process.exitcode is not None:
+                ended = f"{process.name.format(process.pid)} ended by itself"
+                print(f"{ended}, exit code {process.exitcode}", file=sys.stderr, flush=True)
+            process.kill()
+        for process in processes:
+            process.join()
+
+
+def _free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _serve_parent(cluster):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the chief, which saves first
+
+    def end_with_parent():
+        multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+        os._exit(0)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    _start_server(cluster)
+    threading.Event().wait()
+
+
+def _start_server(cluster):
+    """TensorFlow's server of this process; raises ConnectionError where its address is not free."""
+    address = cluster.addresses[cluster.role][cluster.index]
+    _check_free(cluster.role, cluster.index, address)
+    gpus = tf.config.list_physical_devices("GPU")
+    if cluster.role == "ps":
+        tf.config.set_visible_devices([], "GPU")
+    elif cluster.local and gpus:  # one each
+        tf.config.set_visible_devices(gpus[cluster.index % len(gpus)], "GPU")
+    if cluster.role == "ps" or not gpus:
+        tf.config.experimental.enable_op_determinism()
+    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
+    config.gpu_options.allow_growth = True
+    with listening_only_on(*_host_port(address)):
+        return tf.distribute.Server(
+            _spec(cluster), cluster.role, cluster.index, protocol="grpc", config=config
+        )
+
+
+def serve(cluster, startup_timeout):
+    """Serves as worker or parameter server until the chief has come and gone.
+
+    Raises:
+      ConnectionError: the address is not free, or no chief came within `startup_timeout` seconds.
+    """
+    server = _start_server(cluster)
+    chief = cluster.addresses["chief"][0]
+    print(f"{cluster.role} {cluster.index} listens on {server.target}", flush=True)
+    wait_for([("chief", 0, chief)], startup_timeout)
+    while not has_ended(chief):
+        time.sleep(PROBE_SECONDS)
+    print("the chief has ended", flush=True)
+    os._exit(0)  # TensorFlow's server cannot be stopped otherwise
+
+
+def wait_for(processes, timeout):
+    """Waits until all of them, (role, index, address), can be reached.
+
+    Raises:
+      ConnectionError: some cannot after `timeout` seconds; the message names them.
+    """
+    deadline = time.monotonic() + timeout
+    while missing := [process for process in processes if not answers(process[2])]:
+        if time.monotonic() > deadline:
+            raise ConnectionError(f"{describe(missing)} did not come within {timeout:g} seconds")
+        time.sleep(0.1)
+
+
+def describe(processes):
+    return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
+
+
+def connect(cluster, startup_timeout):
+    """Makes this process the chief: afterwards the devices of all workers and servers are there.
+
+    Must come before TensorFlow's first operation. Where there are parameter servers, workers see
+    them and the chief, but not each other, so that one worker's end is no other's; then it returns
+    the strategy that TensorFlow's coordinator needs, else None.
+
+    Raises:
+      ConnectionError: a worker or server did not come within `startup_timeout` seconds.
+    """
+    wait_for(cluster.processes("ps", "worker"), startup_timeout)
+    ((role, index, address),) = cluster.processes("chief")
+    _check_free(role, index, address)
+    tf.config.threading.set_inter_op_parallelism_threads(_threads())
+    tf.config.set_visible_devices([], "GPU")  # GPUs are the workers'
+    for logger in ("absl", "tensorflow"):  # their notes on it are many
+        logging.getLogger(logger).setLevel(logging.WARNING)
+    with listening_only_on(*_host_port(address)):
+        if cluster.addresses.get("ps"):
+            resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+                _spec(cluster), task_type="chief", task_id=0, rpc_layer="grpc"
+            )
+            return tf.distribute.ParameterServerStrategy(resolver)
+        tf.config.experimental_connect_to_cluster(_spec(cluster), "chief", 0, protocol="grpc")
+        tf.config.list_logical_devices()
+        return None
+
+
+@contextlib.contextmanager
+def naming_the_dead(cluster, workers_too):
+    """Within it, what TensorFlow raises when a process has gone is a ConnectionError that names it.
+
+    workers_too: whether the run ends when a worker goes, as it always does when a server goes.
+    TensorFlow notices a dead process at once; where it does not, the run ends all the same, after
+    `2 * GONE_SECONDS`, or for a machine that has vanished, about twice `SILENT_SECONDS`.
+    """
+    over = threading.Event()
+    roles = ("ps", "worker") if workers_too else ("ps",)
+
+    def watch():
+        gone_since = {}
+        while not over.wait(PROBE_SECONDS):
+            gone, now = cluster.gone(*roles), time.monotonic()
+            gone_since = {p: gone_since.get(p, now) for p in gone}
+            if any(now - since > 2 * GONE_SECONDS for since in gone_since.values()):
+                print(f"error: {_lost(gone)}", file=sys.stderr, flush=True)
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if gone := cluster.gone("ps", "worker"):
+            raise ConnectionError(_lost(gone)) from error
+        found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
+        if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
+            role, index = found[1], int(found[2])  # it has come back since
+            raise ConnectionError(_lost([(role, index, cluster.addresses[role][index])])) from error
+        raise
+    finally:
+        over.set()
+
+
+def _lost(processes):
+    return f"lost {describe(processes)}; the same command goes on from the last checkpoint"
+
+
+def _spec(cluster):
+    serving = {role: a for role, a in cluster.addresses.items() if role != "evaluator" and a}
+    return tf.train.ClusterSpec(serving)
+
+
+def _threads():
+    """A server's threads: operations of several processes wait for each other in them."""
+    return max(8, os.cpu_count() or 1)
+
+
+def _host_port(address):
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+def _check_free(role, index, address):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(_host_port(address))
+        except OSError as error:
+            raise ConnectionError(
+                f"{role} {index} cannot listen on {address}: {error.strerror or error}"
+            ) from None
+
+
+def answers(address):
+    """Whether a process takes connections there."""
+    try:
+        with socket.create_connection(_host_port(address), timeout=SILENT_SECONDS):
+            return True
+    except OSError:
+        return False
+
+
+def has_ended(address):
+    """Whether the process there has ended: it cannot be reached for `GONE_SECONDS`."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while not answers(address):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(PROBE_SECONDS)
+    return False

@@ -1,0 +1,184 @@
+"""How a cluster's workers make updates: each by itself, or the first ones together.
+
+(All together, each waiting for the others, is `Trainer.train` over the workers' devices.) Both
+classes have its method `train`.
+"""
+
+import functools
+import queue
+import threading
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.data import training_inputs
+from rrn.distribute.towers import TowerResult
+
+
+class Means:
+    """Adds up what updates report, {name: (sum, count)}."""
+
+    def __init__(self):
+        self._totals, self.bad_update = {}, -1
+
+    def add(self, update, metrics, finite):
+        for name, pair in metrics.items():
+            total = self._totals.get(name, (0, 0))
+            self._totals[name] = tuple(t + np.asarray(p) for t, p in zip(total, pair, strict=True))
+        if not finite and self.bad_update < 0:
+            self.bad_update = int(update)
+
+    def result(self, **others):
+        """What `Trainer.train` returns; `others` are further means."""
+        with np.errstate(invalid="ignore"):
+            means = {n: np.nan_to_num(np.divide(*pair)) for n, pair in self._totals.items()}
+        return {**means, **others}, np.int64(self.bad_update)
+
+
+class AsynchronousUpdates:
+    """Every worker reads the variables, takes gradients of a batch of its own and changes the
+    variables, without waiting for others.
+
+    A batch has all of `batch_size` examples and is drawn by (seed, worker, the worker's count of
+    batches from the update at which it began). An update's number is the count of changes before
+    its own; its staleness is how many of them came between its reading and its writing. The trainer
+    has one device, by its name within a worker's process.
+    """
+
+    def __init__(self, trainer, strategy, num_workers, arrays, seed):
+        self.trainer, self.num_workers = trainer, num_workers
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+
+        def inputs():
+            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+            first, size = trainer.update.read_value(), trainer.config.batch_size
+            return training_inputs(trainer.task, arrays, size, 1, seed, first, 1 + worker)[0]
+
+        self._iterator = iter(self._coordinator.create_per_worker_dataset(inputs))
+        self._functions = {
+            stage.name: tf.function(functools.partial(self._update, stage), autograph=False)
+            for stage in trainer.plan.stages
+        }
+
+    def _update(self, stage, iterator):
+        trainer = self.trainer
+        read_at = trainer.update.read_value()
+        with tf.control_dependencies([read_at]):
+            losses, gradients, metrics = trainer.gradients(stage, [next(iterator)])
+        with tf.control_dependencies([g for g in tf.nest.flatten(gradients) if g is not None]):
+            update = trainer.update.assign_add(1) - 1
+        scalars, finite = trainer.apply(stage, losses, gradients, update)
+        return {**scalars, **metrics}, finite, update, update - read_at
+
+    def train(self, num_updates):
+        """`num_updates` updates of one stage; as `Trainer.train`, and "staleness", its largest
+        value and how often it was 0, 1, ... (what is above counts as the last).
+        """
+        first = int(self.trainer.update)
+        function = self._functions[self.trainer.plan.stage(first).name]
+        results = [
+            self._coordinator.schedule(function, args=(self._iterator,)) for _ in range(num_updates)
+        ]
+        self._coordinator.join()
+        # What a worker did that died before it could report was done again by another.
+        self.trainer.update.assign(first + num_updates)
+        means, staleness = Means(), []
+        for result in results:
+            try:
+                metrics, finite, update, stale = result.fetch()
+            except tf.errors.OpError:  # the report went with its worker; the update counts
+                continue
+            means.add(update, metrics, finite)
+            staleness.append(int(stale))
+        staleness, last = np.array(staleness, int), 2 * self.num_workers
+        return means.result(
+            staleness=staleness.sum() / max(1, staleness.size),
+            staleness_max=staleness.max(initial=0),
+            staleness_counts=np.bincount(np.minimum(staleness, last), minlength=last + 1),
+        )
+
+
+class FirstGradients:
+    """An update takes the gradients of the `num_gradients` workers that are first with theirs.
+
+    What comes later is of variables that have changed since: it is dropped and counted. A worker
+    that is late takes its next batch for the update that is due then. A worker that fails is left
+    out as long as `num_gradients` others are there. With all workers' gradients an update is
+    `Trainer.train`'s.
+    """
+
+    def __init__(self, trainer, iterators, num_gradients):
+        self.trainer, self.num_gradients = trainer, num_gradients
+        self._results, self._alive = queue.Queue(), len(iterators)
+        self._due, self._changed = (-1, None), threading.Condition()
+        self._gradients, self._apply = {}, {}
+        for stage in trainer.plan.stages:
+            self._gradients[stage.name] = [
+                tf.function(functools.partial(self._tower, stage, device), autograph=False)
+                for device in trainer.devices
+            ]
+            self._apply[stage.name] = tf.function(
+                functools.partial(self._update, stage), autograph=False
+            )
+        for number, iterator in enumerate(iterators):
+            thread = threading.Thread(target=self._work, args=(number, iterator), daemon=True)
+            thread.start()
+
+    def _tower(self, stage, device, iterator):
+        batch = next(iterator)
+        tower = self.trainer.tower(stage, device, batch)
+        with tf.device(device):
+            gradients = [
+                [None if g is None else tf.convert_to_tensor(g) for g in own]
+                for own in tower.gradients
+            ]
+        return tower.losses, gradients, tower.aux, tf.size(batch["rows"])
+
+    def _update(self, stage, results):
+        trainer = self.trainer
+        towers = [TowerResult(*result[:3], reads={}) for result in results]
+        losses, gradients, metrics = trainer.average(stage, towers, [r[3] for r in results])
+        scalars, finite = trainer.apply(stage, losses, gradients, trainer.update)
+        trainer.update.assign_add(1)
+        return {**scalars, **metrics}, finite
+
+    def _work(self, number, iterator):
+        """A worker's thread: gradients for every update that is due, from its own device."""
+        done = -1
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._due[0] > done)  # noqa: B023
+                done, stage = self._due
+            try:
+                self._results.put((number, done, self._gradients[stage][number](iterator)))
+            except Exception as error:
+                self._results.put((number, done, error))
+                return
+
+    def train(self, num_updates):
+        """`num_updates` updates of one stage; as `Trainer.train`, and "gradients_dropped"."""
+        means, dropped = Means(), 0
+        for _ in range(num_updates):
+            update = int(self.trainer.update)
+            stage = self.trainer.plan.stage(update).name
+            with self._changed:
+                self._due = update, stage
+                self._changed.notify_all()
+            first = {}
+            while len(first) < self.num_gradients:
+                worker, computed_for, result = self._results.get()
+                if isinstance(result, Exception):
+                    self._leave_out(worker, result)
+                elif computed_for == update:
+                    first[worker] = result
+                else:
+                    dropped += 1
+            metrics, finite = self._apply[stage]([first[worker] for worker in sorted(first)])
+            means.add(update, metrics, finite)
+        return means.result(gradients_dropped=np.float32(dropped))
+
+    def _leave_out(self, worker, error):
+        self._alive -= 1
+        if not isinstance(error, tf.errors.OpError) or self._alive < self.num_gradients:
+            raise error
+        print(f"worker {worker} has failed; {self._alive} others go on", flush=True)

@@ -1,0 +1,98 @@
+"""A chief with two workers and two servers, in a process of its own: `LineTask` in every way.
+
+Prints one JSON object a line; `test_cluster.py` says what must be in them.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.data import training_inputs
+from rrn.distribute.cluster import ROLES, answers, connect, find_cluster, running
+from rrn.distribute.variables import plan_placement, short_device
+from rrn.reading import shards
+from rrn.training.checkpoints import Checkpoints
+from rrn.training.machines import ClusterMachines, OneMachine
+from rrn.training.trainer import Trainer
+from tests.helpers import LineTask, line_config
+
+FIELDS = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "num_updates": 1000}
+
+
+def make(machines, policy, folder):
+    """(trainer, its updates, its checkpoints) on some machines."""
+    tf.random.set_seed(0)
+    placement = plan_placement(LineTask, policy, machines.devices, machines.servers)
+    with placement.scope():
+        task = LineTask()
+    args = task, task.arrays, 6, len(machines.devices), 0
+    inputs = training_inputs(*args, Checkpoints(folder, 1, 1).latest_update(), cpus=machines.cpus)
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, line_config(**FIELDS), machines.devices, specs)
+    checkpoints = Checkpoints(folder, 1000, 1000, machines.writer)
+    checkpoints.track(trainer)
+    return trainer, machines.updates(trainer, inputs, task.arrays, 0), checkpoints
+
+
+def report(name, trainer, **others):
+    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    variables = [*trainer.model_variables, *trainer.averages.averages, *optimizer.m, *optimizer.v]
+    values = np.concatenate([np.ravel(tf.convert_to_tensor(v)) for v in variables])
+    places = {short_device(v.device) for v in shards(variables)}
+    update = int(trainer.update)
+    line = {"name": name, "values": values.tolist(), "places": sorted(places), "update": update}
+    print(json.dumps({**line, **others}), flush=True)
+
+
+def metrics(result):
+    means, bad_update = result
+    return {name: np.asarray(v).tolist() for name, v in means.items()} | {"bad": int(bad_update)}
+
+
+def main(folder):
+    cluster = find_cluster("ps=2,worker=2")
+    with running(cluster):
+        strategy = connect(cluster, 120)
+        # A server of all addresses would answer here.
+        elsewhere = [f"127.0.0.2:{a.split(':')[1]}" for _, _, a in cluster.processes(*ROLES)]
+        print(json.dumps({"name": "elsewhere", "answers": [answers(a) for a in elsewhere]}))
+        machines = {
+            "one": OneMachine(["/device:CPU:0"]),
+            "sync": ClusterMachines(cluster, True, 0, 0),
+            "first_2": ClusterMachines(cluster, True, 2, 0),
+            "first_1": ClusterMachines(cluster, True, 1, 0),
+            "async": ClusterMachines(cluster, False, 0, 0),
+        }
+        for name, m in machines.items():
+            if name != "one":
+                m.use(strategy)
+        for name, policy in (
+            ("one", "cpu"),
+            ("sync", "fixed_shards"),
+            ("first_2", "balanced"),
+        ):
+            here = folder / f"{name}_{policy}"
+            trainer, updates, checkpoints = make(machines[name], policy, here)
+            result = metrics(updates(5))
+            report(f"{name} {policy}", trainer, metrics=result)
+            checkpoints.save()
+        # The cluster's state goes on here, and this process's there.
+        for name, policy, here in (
+            ("one", "cpu", "sync_fixed_shards"),
+            ("sync", "balanced", "one_cpu"),
+        ):
+            trainer, updates, _ = make(machines[name], policy, folder / here)
+            report(f"{name} restored", trainer)
+            updates(2)
+            report(f"{name} went on", trainer)
+        for name in ("first_1", "async"):
+            trainer, updates, _ = make(machines[name], "min_size", folder / name)
+            for count in (20, 40):
+                report(f"{name} {count}", trainer, metrics=metrics(updates(20)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,184 @@
+"""Variables in shards on several devices of this process, against whole ones on one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.distribute.variables import format_policies, list_variables, plan_placement, variable_sizes
+from rrn.layers import Embedding, Linear
+from rrn.reading import ShardedVariable, module_variables, read, reading_scope, shards
+from rrn.training.checkpoints import Checkpoints, restore_variables
+from rrn.training.trainer import Trainer, model_variables
+from rrn.training.weights import load_weights, save_weights
+from tests.helpers import CPUS, LineTask, line_batches, line_config
+
+EXAMPLES = np.random.default_rng(0).integers(12, size=[8, 6])
+
+
+def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=lambda: Linear(3, 2, name="layer")):
+    tf.random.set_seed(3)
+    with plan_placement(make, policy, CPUS[:1], servers).scope():
+        return make()
+
+
+def test_sizes_are_known_before_variables_exist():
+    assert variable_sizes(lambda: Linear(3, 2, name="layer")) == [
+        ("layer/w", (3, 2), 24),
+        ("layer/b", (2,), 8),
+    ]
+    # Nothing is drawn for it.
+    tf.random.set_seed(3)
+    variable_sizes(lambda: Linear(3, 2))
+    first = tf.random.uniform([4])
+    tf.random.set_seed(3)
+    np.testing.assert_array_equal(tf.random.uniform([4]), first)
+
+
+def test_shards_are_rows_of_the_same_values_in_their_places():
+    whole, layer = make_layer("cpu", ()), make_layer()
+    assert isinstance(layer.w, ShardedVariable) and isinstance(whole.w, tf.Variable)
+    assert [v.name for v in shards([layer.w])] == ["layer/w/part_0:0", "layer/w/part_1:0"]
+    assert [v.device[-5:] for v in shards([layer.w, layer.b])] == ["CPU:1", "CPU:2"] * 2
+    assert [v.shape[0] for v in layer.trainable_variables] == [1, 1, 1, 2]
+    assert module_variables(layer) == [layer.b, layer.w]
+    for ours, theirs in ((layer.w, whole.w), (layer.b, whole.b)):
+        assert ours.name == theirs.name.removesuffix(":0") and ours.shape == theirs.shape
+        np.testing.assert_array_equal(tf.convert_to_tensor(ours), theirs)
+
+
+def test_a_scope_reads_each_shard_once():
+    layer = make_layer()
+    with reading_scope() as scope:
+        tensor = read(layer.w)
+        assert read(layer.w) is tensor and read(layer.w, tf.bfloat16).dtype == tf.bfloat16
+    assert scope.counts == {shard.ref(): 1 for shard in shards([layer.w])}
+    np.testing.assert_array_equal(tensor, tf.concat(shards([layer.w]), 0))
+
+
+def test_sparse_gradients_are_each_shards_own():
+    def make():
+        return Embedding(5, 2, name="words")
+
+    whole, table = (make_layer(*args, make) for args in (("cpu", ()), ("fixed_shards", CPUS[1:3])))
+    gradients = []
+    for embedding in (whole, table):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(embedding([4, 1, 1, 2]) ** 2)
+        own = tape.gradient(loss, shards([embedding.table]))
+        assert all(isinstance(gradient, tf.IndexedSlices) for gradient in own)
+        gradients.append(tf.concat([tf.convert_to_tensor(gradient) for gradient in own], 0))
+    np.testing.assert_array_equal(*gradients)
+
+
+def train(policy, servers, folder, updates):
+    """The trainer after `updates` more updates from the last checkpoint in `folder`, saved."""
+    tf.random.set_seed(0)
+    with plan_placement(LineTask, policy, CPUS[:1], servers).scope():
+        task = LineTask()
+    checkpoints = Checkpoints(folder, 100, 1000)
+    batches = line_batches(task, EXAMPLES)
+    config = line_config(clip_norm=0.5, l2=0.01, average_decay=0.9)
+    trainer = Trainer(task, config, CPUS[:1], [batches.element_spec])
+    checkpoints.track(trainer)
+    if updates:
+        trainer.train([iter(batches)], tf.constant(updates))
+    checkpoints.save()
+    return trainer
+
+
+def state(trainer):
+    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    averages = trainer.averages.averages
+    variables = [*trainer.model_variables, *optimizer.m, *optimizer.v, *averages]
+    return np.concatenate([np.ravel(tf.convert_to_tensor(v)) for v in variables])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """(folder, trainer after 5 updates): whole on one device, and in shards on two others."""
+    tf.random.set_seed(0)
+    folders = [tmp_path_factory.mktemp(name) for name in ("whole", "sharded")]
+    whole = train("cpu", (), folders[0], 5)
+    sharded = train("fixed_shards", CPUS[2:4], folders[1], 5)
+    return [(folders[0], whole), (folders[1], sharded)]
+
+
+def test_updates_of_shards_equal_those_of_whole_variables(runs):
+    (_, whole), (_, sharded) = runs
+    np.testing.assert_allclose(state(sharded), state(whole), rtol=0, atol=1e-6)
+
+
+def test_slots_stand_with_their_shard(runs):
+    _, (_, trainer) = runs
+    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    places = [shard.device for shard in shards(trainer.model_variables)]
+    assert {place[-5:] for place in places} == {"CPU:2", "CPU:3"}
+    for slots in (optimizer.m, optimizer.v, trainer.averages.averages):
+        assert [slot.device for slot in shards(slots)] == places
+
+
+@pytest.mark.parametrize("saved", [0, 1])
+def test_checkpoints_are_the_same_whole_or_in_shards(runs, saved, tmp_path):
+    folder, trainer = runs[saved]
+    for file in (folder / "last").iterdir():
+        (tmp_path / "last").mkdir(exist_ok=True)
+        (tmp_path / "last" / file.name).write_bytes(file.read_bytes())
+    policy, servers = ("balanced", CPUS[1:4]) if saved == 0 else ("cpu", ())
+    restored = train(policy, servers, tmp_path, 0)
+    assert restored.update == 5
+    np.testing.assert_array_equal(state(restored), state(trainer))
+    path = tf.train.latest_checkpoint(str(tmp_path / "last"))
+    variables = model_variables(LineTask())
+    for averaged, wanted in (
+        (False, trainer.model_variables),
+        (True, trainer.averages.averages),
+    ):
+        restore_variables(path, variables, averaged)
+        for ours, theirs in zip(variables, wanted, strict=True):
+            np.testing.assert_array_equal(ours, tf.convert_to_tensor(theirs))
+
+
+def test_weights_are_the_same_whole_or_in_shards(tmp_path):
+    path, whole, layer = tmp_path / "weights.h5", make_layer("cpu", ()), make_layer()
+    shards([layer.w])[1].assign([[5.0, 6.0], [7.0, 8.0]])
+    save_weights(path, module_variables(layer), {})
+    load_weights(path, module_variables(whole))
+    np.testing.assert_array_equal(whole.w[1:], [[5.0, 6.0], [7.0, 8.0]])
+    save_weights(path, module_variables(whole), {})
+    again = make_layer("balanced", CPUS[:3])
+    load_weights(path, module_variables(again))
+    np.testing.assert_array_equal(tf.convert_to_tensor(again.w), whole.w)
+
+
+def test_the_list_has_each_shard_and_the_imbalance_of_every_policy():
+    servers = [f"/job:ps/task:{i}/device:CPU:0" for i in range(2)]
+    placement = plan_placement(
+        lambda: Linear(3, 2, name="layer"), "fixed_shards", CPUS[:1], servers
+    )
+    with placement.scope(stand_in=CPUS[0]):
+        layer = Linear(3, 2, name="layer")
+    rows = list_variables([layer.w, layer.b], {}, {}, placement.places)
+    assert [(row["name"], row["shape"], row["bytes"]) for row in rows] == [
+        ("layer/b/part_0", [1], 4),
+        ("layer/b/part_1", [1], 4),
+        ("layer/w/part_0", [1, 2], 8),
+        ("layer/w/part_1", [2, 2], 16),
+    ]
+    assert [row["device"] for row in rows] == [f"/job:ps/task:{i}/CPU:0" for i in (0, 1)] * 2
+    lines = format_policies(placement.variables, placement.servers).splitlines()
+    # 24 + 8 bytes: w and b whole on two servers, 12 + 20 in fixed shards
+    assert lines[1] == "round_robin   largest server / mean 1.500  (bytes: 24, 8)"
+    assert lines[2] == "fixed_shards  largest server / mean 1.250  (bytes: 12, 20)"
+
+
+@pytest.mark.parametrize(
+    ("policy", "servers", "message"),
+    [
+        ("gpu", (), r"policy must be one of cpu, first_device, .*, got 'gpu'"),
+        ("balanced", (), "policy=balanced needs parameter servers"),
+        ("first_device", CPUS[:2], "first_device has no use for parameter servers"),
+    ],
+)
+def test_a_policy_that_does_not_fit_is_an_error(policy, servers, message):
+    with pytest.raises(ValueError, match=message):
+        plan_placement(lambda: Linear(3, 2), policy, CPUS[:1], servers)
