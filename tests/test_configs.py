@@ -12,9 +12,11 @@ from tests.helpers import CPUS, ROOT, load_config, make_trainer
 
 # The file of config.data.path -> the fixture with a small one of its kind.
 DATA = {
+    "ages": "ages_h5",
     "babi": "small_babi_h5",
     "babi_simulated": "small_babi_h5",
     "mnist": "small_digits_h5",
+    "pretty_clevr": "small_scenes_h5",
     "pretty_clevr_64": "small_scenes_h5",
     "pretty_clevr_128": "small_scenes_h5",
     "sudoku": "small_sudoku_h5",
@@ -32,6 +34,7 @@ def test_there_are_experiments():
     assert {"babi:", "babi:quick", "babi:simulated", "babi:test"} <= names
     assert {"sudoku:", "sudoku:quick", "sudoku:test"} <= names
     assert {"completion:", "completion:quick", "babi:frozen_encoders"} <= names
+    assert {"mnist_cnn:", "mnist_cnn:quick", "vgg19:", "vgg19:quick"} <= names
 
 
 @pytest.mark.parametrize(("file", "variant"), list(experiments()))
@@ -42,6 +45,8 @@ def test_two_updates_of_every_stage(file, variant, request):
     config.train.batch_size = 4
     if config.task == "sudoku":  # 32 steps take long to trace
         config.model.num_steps = min(config.model.num_steps, 3)
+    if config.task == "classification":  # VGG19 needs gigabytes
+        config.model.width = 2
     data = read_prepared(path)
     task = create_task(config, data)
     trainer, inputs = make_trainer(config, data, task, CPUS[:1])

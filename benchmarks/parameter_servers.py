@@ -1,0 +1,292 @@
+"""What each parameter server sends and gets for an update, by placement policy, in real processes.
+
+    python -m benchmarks.parameter_servers --workers 7 --ps 2 --models mnist_cnn,vgg19 \
+        --policies round_robin,fixed_shards,balanced [--sync] [--set train.batch_size=16]
+
+For every model and policy main.py trains on a local cluster until `--updates` are done. Bytes are
+the kernel's counts of each server's TCP connections (`benchmarks.parameter_servers_sockets`)
+between two lines of its metrics.jsonl, over the updates between them. Beside them stand the bytes
+computed from variables.json: for an update a worker reads each shard once, and sends as many bytes
+of gradients; with --sync every worker does.
+
+All processes share this machine's cores and its loopback device, which is no bottleneck, so that
+the updates a second are its cores'; `benchmarks.parameter_servers_model` reckons with networks.
+For that, each model is also trained by one process alone.
+
+`--out` gets results.json, table.md, bytes.png, curves.png, and the runs' own folders and output.
+"""
+
+import argparse
+import ast
+import importlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import harness
+from benchmarks.parameter_servers_sockets import tcp_bytes
+
+ROOT = Path(__file__).resolve().parents[1]
+# What makes a model small enough for seven workers on two cores and 24 GB.
+SETTINGS = {
+    "mnist_cnn": {"train.batch_size": 32},
+    "vgg19": {"train.batch_size": 8, "model.input_size": 32},
+}
+POLL_SECONDS = 0.02
+NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
+
+
+def main():
+    arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and the run with it
+    arguments.out.mkdir(parents=True)
+    study = {
+        "hardware": harness.hardware(),
+        "workers": arguments.workers,
+        "ps": arguments.ps,
+        "sync": arguments.sync,
+        "policies": arguments.policies,
+        "models": {},
+    }
+    for name in arguments.models:
+        settings = SETTINGS[name] | {
+            "model.compute_dtype": "bfloat16",
+            "train.log_every_updates": 5,
+            "train.checkpoint_every_updates": NEVER,
+            "train.checkpoint_every_seconds": NEVER,
+            "train.evaluate_every_updates": NEVER,
+            "train.num_updates": NEVER,
+            **arguments.set,
+        }
+        model = study["models"][name] = describe_model(name, settings)
+        alone = train(name, settings, [], arguments, "alone", min(arguments.updates, 20))
+        model["compute_seconds"] = 1.0 / alone["updates_per_second"]
+        model["runs"] = {}
+        for policy in arguments.policies:
+            flags = cluster_flags(policy, model["batch_size"], arguments)
+            model["runs"][policy] = train(
+                name, settings, flags, arguments, policy, arguments.updates
+            )
+            harness.write_json(arguments.out / "results.json", study)  # a run may take long
+    (arguments.out / "table.md").write_text(report(study))
+    print(report(study))
+    for name, figure in figures(study).items():
+        figure.savefig(arguments.out / f"{name}.png", dpi=120)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    names = {"type": lambda text: text.split(",")}
+    parser.add_argument("--workers", type=int, default=7)
+    parser.add_argument("--ps", type=int, default=2)
+    parser.add_argument("--models", default=list(SETTINGS), **names)
+    parser.add_argument("--policies", default=["round_robin", "fixed_shards", "balanced"], **names)
+    parser.add_argument("--sync", action="store_true", help="all workers in every update")
+    parser.add_argument("--updates", type=int, default=100, help="of every run, at least")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for every run")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "parameter_servers")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="of the configs"
+    )
+    arguments = parser.parse_args()
+    arguments.set = dict(field.split("=", 1) for field in arguments.set)
+    arguments.set = {field: _value(text) for field, text in arguments.set.items()}
+    if unknown := set(arguments.models) - set(SETTINGS):
+        parser.error(f"--models: some of {', '.join(SETTINGS)} are wanted, got {unknown.pop()}")
+    if arguments.out.exists():
+        parser.error(f"--out: {arguments.out} is there already; give another")
+    return arguments
+
+
+def _value(text):
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def describe_model(model, settings):
+    """{"batch_size", "settings", "notes" of its data, "variables": [[name, shape, bytes]]}."""
+    from rrn.data import read_prepared
+    from rrn.distribute.variables import variable_sizes
+    from rrn.tasks import create_task
+
+    config = importlib.import_module(f"configs.{model}").get_config()
+    config.update_from_flattened_dict(settings)
+    data = read_prepared(config.data.path)
+    return {
+        "batch_size": config.train.batch_size,
+        "settings": settings,
+        "notes": data.attributes["notes"],
+        "variables": variable_sizes(lambda: create_task(config, data)),
+    }
+
+
+def cluster_flags(policy, batch_size, arguments):
+    """The flags of main.py for a run with servers."""
+    flags = [
+        f"--local_cluster=ps={arguments.ps},worker={arguments.workers}",
+        f"--config.variables.policy={policy}",
+    ]
+    if arguments.sync:  # the config's batch is all workers' together
+        return [*flags, "--sync", f"--config.train.batch_size={batch_size * arguments.workers}"]
+    # At every line of metrics the workers wait for each other: few lines.
+    return [*flags, "--nosync", f"--config.train.log_every_updates={4 * arguments.workers}"]
+
+
+def train(model, settings, flags, arguments, name, updates):
+    """A run of main.py of at least so many updates: {"updates_per_second", "curve", "servers"}.
+
+    "curve": its training lines of metrics.jsonl; "servers": for each one the bytes of an update,
+    {"computed": to send, and to get, "sent", "received"}.
+    """
+    folder = arguments.out / f"{model}_{name}"
+    folder.mkdir()
+    command = [sys.executable, "main.py", f"--config=configs/{model}.py", f"--workdir={folder}"]
+    command += [*(f"--config.{field}={value}" for field, value in settings.items()), *flags]
+    print(" ".join(command[1:]), flush=True)
+    with open(folder / "output.txt", "w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            samples = watch(process, folder, updates, arguments.timeout)
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    (update, then, first), (last_update, now, last) = samples[0], samples[-1]
+    between = last_update - update
+    servers = []
+    for before, after, load in zip(first, last, computed_bytes(folder, arguments), strict=True):
+        sent, received = ((b - a) / between for a, b in zip(before, after, strict=True))
+        servers.append({"computed": load, "sent": sent, "received": received})
+    return {
+        "updates_per_second": between / (now - then),
+        "curve": training_lines(folder),
+        "servers": servers,
+    }
+
+
+def watch(process, folder, updates, timeout):
+    """[(update, seconds, each server's byte counts)] as training goes on, one for each line.
+
+    Raises:
+      RuntimeError: the run ended before its updates were done, or takes too long.
+    """
+    samples, deadline = [], time.monotonic() + timeout
+    while not samples or samples[-1][0] < updates:
+        lines = training_lines(folder)
+        if lines and (not samples or lines[-1]["update"] > samples[-1][0]):
+            pids = re.findall(
+                r"^ps \d+ .* process (\d+)$", (folder / "output.txt").read_text(), re.M
+            )
+            counts = [tcp_bytes(int(pid)) for pid in pids]
+            samples.append((lines[-1]["update"], time.monotonic(), counts))
+        if process.poll() is not None or time.monotonic() > deadline:
+            why = "takes too long" if process.returncode is None else "ended"
+            raise RuntimeError(f"the run {why}; its last words are in {folder}/output.txt")
+        time.sleep(POLL_SECONDS)
+    return samples
+
+
+def training_lines(folder):
+    """The training lines of metrics.jsonl up to now."""
+    file = folder / "metrics.jsonl"
+    if not file.exists():
+        return []
+    whole = file.read_text().rpartition("\n")[0]
+    lines = [json.loads(line) for line in whole.splitlines()]
+    return [line for line in lines if "split" not in line]
+
+
+def computed_bytes(folder, arguments):
+    """For each server, if there are any, the bytes to send, and to get, for an update."""
+    loads = {}
+    for row in json.loads((folder / "variables.json").read_text()):
+        if server := re.search(r"/job:ps/task:(\d+)/", row["device"]):
+            loads[int(server[1])] = loads.get(int(server[1]), 0) + row["bytes"]
+    readers = arguments.workers if arguments.sync else 1
+    return [readers * loads[server] for server in sorted(loads)]
+
+
+def report(study):
+    """The study in Markdown."""
+    way = "synchronous" if study["sync"] else "asynchronous"
+    lines = [
+        f"{study['hardware']}; {study['workers']} workers, {study['ps']} servers, {way} updates.",
+        "",
+        "| model | policy | updates/s | server | MB an update: computed | sent | received | "
+        "largest / mean |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, model in study["models"].items():
+        for policy, run in model["runs"].items():
+            totals = [server["sent"] + server["received"] for server in run["servers"]]
+            imbalance = max(totals) * len(totals) / sum(totals)
+            for i, server in enumerate(run["servers"]):
+                computed = server["computed"]
+                sent, received = (
+                    f"{server[way] / 1e6:.2f} ({server[way] / computed - 1:+.1%})"
+                    for way in ("sent", "received")
+                )
+                cells = [f"{computed / 1e6:.2f}", sent, received]
+                first = [name, policy, f"{run['updates_per_second']:.2f}"] if i == 0 else [""] * 3
+                last = f"{imbalance:.2f}" if i == 0 else ""
+                lines.append("| " + " | ".join([*first, str(i), *cells, last]) + " |")
+    for name, model in study["models"].items():
+        parameters = sum(size for *_, size in model["variables"]) // 4
+        lines += [
+            "",
+            f"{name}: {parameters:,} parameters, batch {model['batch_size']} a worker; "
+            f"one process alone {1 / model['compute_seconds']:.2f} updates/s. {model['notes']}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def figures(study):
+    """name -> matplotlib figure: bytes by server, and curves over time, a row for each model."""
+    from matplotlib.figure import Figure  # only drawing needs it
+
+    count = len(study["models"])
+    drawn = {
+        "bytes": Figure(figsize=(8, 3.2 * count), layout="constrained"),
+        "curves": Figure(figsize=(10, 3.2 * count), layout="constrained"),
+    }
+    bars = drawn["bytes"].subplots(count, 2, squeeze=False)
+    curves = drawn["curves"].subplots(count, 2, squeeze=False)
+    for row, (name, model) in enumerate(study["models"].items()):
+        for column, way in enumerate(("sent", "received")):
+            draw_bytes(bars[row, column], model["runs"], way)
+            bars[row, column].set_title(f"{name}: MB {way} for an update", fontsize=9)
+        for column, metric in enumerate(("loss", "accuracy")):
+            axes = curves[row, column]
+            for policy, run in model["runs"].items():
+                seconds, values = zip(
+                    *((p["seconds"], p[metric]) for p in run["curve"]), strict=True
+                )
+                axes.plot(seconds, values, label=policy)
+            axes.set_title(f"{name}: {metric} of training batches over seconds", fontsize=9)
+            axes.legend(fontsize=8)
+    return drawn
+
+
+def draw_bytes(axes, runs, way):
+    """Bars of every policy's servers, as measured, and lines at the computed bytes."""
+    place, ticks = 0, []
+    for policy, run in runs.items():
+        ticks.append((place + (len(run["servers"]) - 1) / 2, policy))
+        for number, server in enumerate(run["servers"]):
+            axes.bar(place, server[way] / 1e6, color=f"C{number}")
+            axes.hlines(server["computed"] / 1e6, place - 0.45, place + 0.45, color="black")
+            place += 1
+        place += 1
+    axes.set_xticks(*zip(*ticks, strict=True))
+
+
+if __name__ == "__main__":
+    main()
