@@ -45,7 +45,7 @@ def answer_losses(logits, answers):
     by_step = tf.repeat(answers[:, None], logits.shape[1], axis=1)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(by_step, logits)
     predicted = tf.argmax(logits, -1, tf.int32)
-    correct = tf.cast(predicted == by_step, tf.float32)
+    correct = tf.cast(tf.equal(predicted, by_step), tf.float32)  # == forgets the shape
     outputs = {"loss": losses, "predicted": predicted, "correct": correct}
     return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
