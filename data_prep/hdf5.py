@@ -1,7 +1,8 @@
 """Writes a prepared data set as one HDF5 file, whole or not at all."""
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import h5py
@@ -15,9 +16,22 @@ def write(
 ) -> None:
     """Writes `datasets` (by their path in the file) and file `attributes` to `path`.
 
+    Numbers are compressed; arrays of Python strings become variable-length UTF-8.
+    """
+    with create(path, datasets, attributes):
+        pass
+
+
+@contextlib.contextmanager
+def create(
+    path: Path,
+    datasets: Mapping[str, np.ndarray],
+    attributes: Mapping[str, str | int],
+) -> Iterator[h5py.File]:
+    """As `write`; the file is open for more to be added within the context.
+
     The file is made under another name in the same folder and renamed at the end, so that a run
-    that fails or is interrupted leaves an earlier file as it was. Numbers are compressed; arrays
-    of Python strings become variable-length UTF-8.
+    that fails or is interrupted leaves an earlier file as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -31,6 +45,7 @@ def write(
                     file.create_dataset(name, data=array)
                 else:
                     file.create_dataset(name, data=array, compression="gzip", shuffle=True)
+            yield file
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

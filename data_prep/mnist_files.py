@@ -1,6 +1,5 @@
 """Reads MNIST as it is published: four IDX files, or one mnist.npz."""
 
-import gzip
 import math
 import zipfile
 import zlib
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep import DataError
+from data_prep import DataError, sources
 from data_prep.mnist_digits import SIZE
 
 IDX_FILES = {
@@ -70,15 +69,7 @@ def _read_idx(path: Path) -> np.ndarray:
     It is two zero bytes, the type (8: uint8), the number of axes, each axis's length as a
     big-endian uint32, then the numbers.
     """
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(
-                f"{path}: not a whole .gz file ({error}); it is cut short, damaged or another kind"
-                " of file: get it again"
-            ) from error
+    data = sources.read_file(path)
     num_axes = 3 if "idx3" in path.name else 1
     magic, header = bytes([0, 0, 8, num_axes]), 4 + 4 * num_axes
     if data[:4] != magic:

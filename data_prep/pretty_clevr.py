@@ -42,10 +42,7 @@ Datasets; each split of train, valid, test has its own random numbers and S scen
 """
 
 import argparse
-import os
-import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
@@ -99,10 +96,9 @@ def run(args: argparse.Namespace) -> None:
         scenes = make_scenes(count, np.random.default_rng([args.seed, index]))
         datasets |= {f"{split}/{name}": array for name, array in scenes.items()}
     attributes = {"schema": "pretty_clevr", "version": 1, "notes": "", "seed": args.seed}
-    if args.images:
-        _write_with_images(args.out, datasets, attributes, args.images)
-    else:
-        hdf5.write(args.out, datasets, attributes)
+    with hdf5.create(args.out, datasets, attributes) as file:
+        for split in SPLITS if args.images else ():
+            _add_images(file[split], args.images)
     print(f"{'split':8}{'scenes':>12}{'questions':>12}")
     for split, count in zip(SPLITS, args.scenes, strict=True):
         print(f"{split:8}{count:12,}{count * QUESTIONS:12,}")
@@ -114,20 +110,6 @@ def _counts(text: str) -> tuple[int, ...]:
     if len(numbers) != len(SPLITS) or not all(n.isdecimal() and int(n) for n in numbers):
         raise argparse.ArgumentTypeError(f"{text!r}; expected three numbers, like 100000,1000,1000")
     return tuple(map(int, numbers))
-
-
-def _write_with_images(
-    path: Path, datasets: Mapping[str, np.ndarray], attributes: Mapping[str, str | int], size: int
-) -> None:
-    """Writes the file with images, which are rendered block by block; whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-        unfinished = Path(folder) / path.name
-        hdf5.write(unfinished, datasets, attributes)
-        with h5py.File(unfinished, "a") as file:
-            for split in SPLITS:
-                _add_images(file[split], size)
-        os.replace(unfinished, path)
 
 
 def _add_images(group: h5py.Group, size: int) -> None:

@@ -1,12 +1,10 @@
-"""Where data comes from: a tar archive, an unpacked folder, or a URL. Nothing is ever unpacked."""
+"""Where data comes from: a tar archive, a folder, a file or a URL. Nothing is unpacked on disk."""
 
 import gzip
 import hashlib
 import http.client
 import os
-import sys
 import tarfile
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from data_prep import DataError
+from data_prep.progress import Progress
 
 BLOCK = 1 << 18  # bytes per read
 TIMEOUT = 60  # seconds without a byte
@@ -62,6 +61,24 @@ def checksum(path: Path) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def read_file(path: Path) -> bytes:
+    """Returns the bytes of a file, plain or .gz.
+
+    Raises:
+        DataError: a .gz file that is cut short, damaged or something else.
+    """
+    data = path.read_bytes()
+    if path.suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(
+            f"{path}: not a whole .gz file ({error}); it is cut short, damaged or another kind"
+            " of file: get it again"
+        ) from error
 
 
 def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
@@ -150,42 +167,18 @@ def _fetch(url: str, part: Path) -> bool:
         if response.status != 206:  # the whole file comes, whatever we asked for
             have = 0
         length = response.headers.get("Content-Length")
-        total = have + int(length) if length else None
-        progress = _Progress(have, total)
+        total = int(length) if length else None
+        arrived, progress = 0, Progress("kB downloaded", total and total // 1000)
         with part.open("ab" if have else "wb") as file:
             while block := response.read(BLOCK):
                 file.write(block)
-                have += len(block)
-                progress.show(have)
-        progress.show(have, last=True)
-    return total is None or have == total
+                arrived += len(block)
+                progress.show(arrived // 1000)
+    return total is None or arrived == total
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-class _Progress:
-    """Shows on stderr how much has arrived, how fast, and the time left."""
-
-    def __init__(self, have: int, total: int | None):
-        self._first, self._total = have, total
-        self._start = self._shown = time.monotonic()
-        self._on_terminal = sys.stderr.isatty()
-
-    def show(self, have: int, last: bool = False) -> None:
-        now = time.monotonic()
-        if not last and now - self._shown < (0.5 if self._on_terminal else 10):
-            return
-        self._shown = now
-        rate = (have - self._first) / max(now - self._start, 1e-3)
-        text = f"{have / 1e6:.1f} MB, {rate / 1e6:.2f} MB/s"
-        if self._total:
-            left = (self._total - have) / rate if rate else float("inf")
-            text = f"{100 * have / self._total:.0f} % of {self._total / 1e6:.1f} MB, {text}"
-            text += f", {left:.0f} s left"
-        end = "\r" if self._on_terminal and not last else "\n"
-        print(f"download: {text}    ", file=sys.stderr, end=end, flush=True)
 
 
 def _verify(path: Path, sha256: str) -> None:

@@ -4,13 +4,11 @@ A list is a text file, plain or .gz, with one puzzle a line: 81 digits row by ro
 a blank.
 """
 
-import gzip
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from data_prep import DataError
+from data_prep import DataError, sources
 from data_prep.progress import Progress
 from data_prep.sudoku_solver import solve
 
@@ -68,16 +66,7 @@ def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(
-                f"{path}: not a whole .gz file ({error}); it is cut short, damaged or another kind"
-                " of file: get it again"
-            ) from error
-    lines = data.splitlines()
+    lines = sources.read_file(path).splitlines()
     if not lines:
         raise DataError(f"{path}: empty; expected one puzzle of 81 characters a line")
     return lines

@@ -36,5 +36,8 @@ def test_a_failing_write_keeps_the_old_file(tmp_path, monkeypatch, failure):
     monkeypatch.setattr(h5py.File, "create_dataset", fail)
     with pytest.raises(failure):
         hdf5.write(path, {"numbers": np.zeros(3)}, {})
+    monkeypatch.undo()
+    with pytest.raises(failure), hdf5.create(path, {"numbers": np.zeros(3)}, {}):
+        raise failure
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["file.h5"]

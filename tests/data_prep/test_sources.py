@@ -1,9 +1,12 @@
 """Archives, folders and downloads, against small archives and a local server."""
 
+import gzip
 import hashlib
 import http.server
+import itertools
 import re
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,11 +54,15 @@ def server():
     server.server_close()
 
 
-def test_download_writes_the_file_and_shows_progress(server, tmp_path, capsys):
+def test_download_writes_the_file_and_shows_progress(server, tmp_path, monkeypatch, capsys):
+    clock = itertools.count(0.0, 20.0)
+    monkeypatch.setattr("data_prep.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
     path = sources.download(server.url, tmp_path / "new" / "data.bin", SHA256)
     assert path.read_bytes() == CONTENT
     assert [file.name for file in path.parent.iterdir()] == ["data.bin"]
-    assert re.search(r"100 % of 1\.0 MB, .* MB/s, 0 s left", capsys.readouterr().err)
+    shown = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert shown[0] == "kB downloaded: 262 of 1,048, 13/s, 60 s left"
+    assert shown[3:] == ["kB downloaded: 1,048 of 1,048, 13/s, 0 s left"]
 
 
 def test_download_goes_on_where_it_stopped(server, tmp_path):
@@ -133,6 +140,16 @@ def test_locate_local_files(tmp_path):
         sources.locate(str(path), tmp_path, "abc")
     with pytest.raises(DataError, match="a folder has no checksum"):
         sources.locate(str(tmp_path), tmp_path, SHA256)
+
+
+def test_read_file(tmp_path):
+    for name, content in (("file", CONTENT), ("file.gz", gzip.compress(CONTENT))):
+        (tmp_path / name).write_bytes(content)
+        assert sources.read_file(tmp_path / name) == CONTENT
+    for wrong in (content[:-9], CONTENT):
+        (tmp_path / "file.gz").write_bytes(wrong)
+        with pytest.raises(DataError, match=r"file\.gz: not a whole \.gz file"):
+            sources.read_file(tmp_path / "file.gz")
 
 
 def test_checksum(tmp_path):

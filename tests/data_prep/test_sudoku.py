@@ -458,6 +458,13 @@ def test_progress_shows_rate_and_time_left(monkeypatch, capsys):
     ]
 
 
+def test_progress_towards_an_unknown_total(monkeypatch, capsys):
+    clock = iter([0.0, 20.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    Progress("kB downloaded", None).show(200)
+    assert capsys.readouterr().err.strip() == "kB downloaded: 200, 10/s"
+
+
 # The real list.
 
 
