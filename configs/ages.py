@@ -12,51 +12,35 @@ Variants:
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
-import ml_collections
+from configs import Evaluate, Train, check_variant, experiment
 
 VARIANTS = "", "quick", "test"
 
 
 def get_config(variant=""):
-    if variant not in VARIANTS:
-        raise ValueError(f"variants are {', '.join(VARIANTS[1:])}, got {variant!r}")
-    config = ml_collections.ConfigDict()
-    config.task = "ages"
-    config.seed = 0
-    config.data = ml_collections.ConfigDict({"path": "data/ages.h5"})
-    config.model = ml_collections.ConfigDict(
-        {
+    check_variant(variant, VARIANTS)
+    config = experiment(
+        task="ages",
+        data="data/ages.h5",
+        model={
             "hidden_size": 128,
             "num_steps": 8,
             "readout_dropout": 0.5,
             "node_loss": 0.0,  # weight of the loss of all people's ages, in training
             "compute_dtype": "float32",
-        }
+        },
+        train=Train(
+            batch_size=128,
+            num_updates=10_000_000,
+            optimizer="adam",
+            learning_rate=1e-4,
+            l2=0.0,
+            evaluate_every_updates=10_000,
+            validation_examples=20_011,  # a prime, for all pairs of people
+            checkpoint_every_updates=10_000,
+        ),
+        evaluate=Evaluate(batch_size=1024),
     )
-    config.train = ml_collections.ConfigDict(
-        {
-            "batch_size": 128,
-            "num_updates": 10_000_000,
-            "optimizer": "adam",
-            "learning_rate": 1e-4,
-            "warmup_updates": 0,
-            "decay": "constant",
-            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
-            "decay_updates": 0,
-            "l2": 0.0,
-            "clip_norm": 0.0,
-            "average_decay": 0.0,
-            "log_every_updates": 100,
-            "evaluate_every_updates": 10_000,
-            "validation_examples": 20_011,  # a prime, for all pairs of people; 0: all
-            "checkpoint_every_updates": 10_000,
-            "checkpoint_every_seconds": 300,
-        }
-    )
-    config.evaluate = ml_collections.ConfigDict(
-        {"path": "", "split": "test", "batch_size": 1024, "passes": 1}  # path: data.path if empty
-    )
-    config.variables = ml_collections.ConfigDict({"policy": "cpu"})
     if variant == "quick":
         config.model.num_steps = 2
         config.model.readout_dropout = 0.0

@@ -19,20 +19,17 @@ Variants:
   test       20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
-import ml_collections
+from configs import Evaluate, Train, check_variant, experiment
 
 VARIANTS = "", "quick", "hour", "simulated", "frozen_encoders", "test"
 
 
 def get_config(variant=""):
-    if variant not in VARIANTS:
-        raise ValueError(f"variants are {', '.join(VARIANTS[1:])}, got {variant!r}")
-    config = ml_collections.ConfigDict()
-    config.task = "babi"
-    config.seed = 0
-    config.data = ml_collections.ConfigDict({"path": "data/babi.h5"})
-    config.model = ml_collections.ConfigDict(
-        {
+    check_variant(variant, VARIANTS)
+    config = experiment(
+        task="babi",
+        data="data/babi.h5",
+        model={
             "embedding_size": 32,
             "encoding_size": 32,
             "hidden_size": 128,
@@ -41,33 +38,18 @@ def get_config(variant=""):
             "readout_dropout": 0.5,
             "num_parts": 8,
             "compute_dtype": "float32",
-        }
+        },
+        train=Train(
+            batch_size=512,
+            num_updates=5_000_000,
+            optimizer="adam",
+            learning_rate=2e-4,
+            l2=1e-5,
+            evaluate_every_updates=5_000,
+            checkpoint_every_updates=5_000,
+        ),
+        evaluate=Evaluate(batch_size=512),
     )
-    config.train = ml_collections.ConfigDict(
-        {
-            "batch_size": 512,
-            "num_updates": 5_000_000,
-            "stages": (),  # one, of all that is here
-            "optimizer": "adam",
-            "learning_rate": 2e-4,
-            "warmup_updates": 0,
-            "decay": "constant",
-            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
-            "decay_updates": 0,
-            "l2": 1e-5,
-            "clip_norm": 0.0,
-            "average_decay": 0.0,
-            "log_every_updates": 100,
-            "evaluate_every_updates": 5_000,
-            "validation_examples": 0,  # 0: all
-            "checkpoint_every_updates": 5_000,
-            "checkpoint_every_seconds": 300,
-        }
-    )
-    config.evaluate = ml_collections.ConfigDict(
-        {"path": "", "split": "test", "batch_size": 512, "passes": 1}  # path: data.path if empty
-    )
-    config.variables = ml_collections.ConfigDict({"policy": "cpu"})
     if variant in ("quick", "hour", "simulated", "frozen_encoders"):
         config.model.compute_dtype = "bfloat16"
         config.model.readout_dropout = 0.0

@@ -17,7 +17,7 @@ Variants:
   test    three updates of each stage on the images of quick: whether everything runs.
 """
 
-import ml_collections
+from configs import Evaluate, Train, check_variant, experiment
 
 VARIANTS = "", "quick", "digits", "test"
 
@@ -50,48 +50,29 @@ def three_stages(completion, discriminator, both):
 
 
 def get_config(variant=""):
-    if variant not in VARIANTS:
-        raise ValueError(f"variants are {', '.join(VARIANTS[1:])}, got {variant!r}")
-    config = ml_collections.ConfigDict()
-    config.task = "completion"
-    config.seed = 0
-    config.data = ml_collections.ConfigDict({"path": "data/pretty_clevr_128.h5"})
-    config.model = ml_collections.ConfigDict(
-        {
+    check_variant(variant, VARIANTS)
+    config = experiment(
+        task="completion",
+        data="data/pretty_clevr_128.h5",
+        model={
             "width": 64,
             "dilations": (2, 4, 8, 16),
             "hole": (0.25, 0.5),  # its sides' smallest and largest share of the image's
             "patch_size": 64,
             "adversarial_weight": 4e-4,
             "compute_dtype": "float32",
-        }
+        },
+        train=Train(
+            batch_size=96,
+            stages=three_stages(90_000, 10_000, 400_000),
+            num_updates=0,  # of stages that give none
+            optimizer="adam",
+            learning_rate=2e-4,
+            evaluate_every_updates=5_000,
+            checkpoint_every_updates=5_000,
+        ),
+        evaluate=Evaluate(batch_size=96),
     )
-    config.train = ml_collections.ConfigDict(
-        {
-            "batch_size": 96,
-            "stages": three_stages(90_000, 10_000, 400_000),
-            "repeats": 1,
-            "num_updates": 0,  # of stages that give none
-            "optimizer": "adam",
-            "learning_rate": 2e-4,
-            "warmup_updates": 0,
-            "decay": "constant",
-            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
-            "decay_updates": 0,
-            "l2": 0.0,
-            "clip_norm": 0.0,
-            "average_decay": 0.0,
-            "log_every_updates": 100,
-            "evaluate_every_updates": 5_000,
-            "validation_examples": 0,  # 0: all
-            "checkpoint_every_updates": 5_000,
-            "checkpoint_every_seconds": 300,
-        }
-    )
-    config.evaluate = ml_collections.ConfigDict(
-        {"path": "", "split": "test", "batch_size": 96, "passes": 1}  # path: data.path if empty
-    )
-    config.variables = ml_collections.ConfigDict({"policy": "cpu"})
     if variant in ("quick", "digits", "test"):
         config.data.path = "data/pretty_clevr_64.h5"
         config.model.width = 16

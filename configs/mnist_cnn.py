@@ -12,20 +12,17 @@ Variants:
   test   20 updates of a network of a sixteenth of the width: whether everything runs.
 """
 
-import ml_collections
+from configs import Evaluate, Train, check_variant, experiment
 
 VARIANTS = "", "quick", "test"
 
 
 def get_config(variant=""):
-    if variant not in VARIANTS:
-        raise ValueError(f"variants are {', '.join(VARIANTS[1:])}, got {variant!r}")
-    config = ml_collections.ConfigDict()
-    config.task = "classification"
-    config.seed = 0
-    config.data = ml_collections.ConfigDict({"path": "data/mnist.h5"})
-    config.model = ml_collections.ConfigDict(
-        {
+    check_variant(variant, VARIANTS)
+    config = experiment(
+        task="classification",
+        data="data/mnist.h5",
+        model={
             "input_size": 28,
             "width": 32,
             "kernel_size": 5,
@@ -33,32 +30,20 @@ def get_config(variant=""):
             "dense": (32,),  # hidden layers' sizes over width
             "dropout": 0.5,
             "compute_dtype": "float32",
-        }
+        },
+        train=Train(
+            batch_size=128,
+            num_updates=8_600,
+            optimizer="rmsprop",
+            learning_rate=1e-3,
+            decay="exponential",
+            decay_rate=0.95,  # in every decay_updates: an epoch
+            decay_updates=430,
+            evaluate_every_updates=430,
+            checkpoint_every_updates=430,
+        ),
+        evaluate=Evaluate(batch_size=250),
     )
-    config.train = ml_collections.ConfigDict(
-        {
-            "batch_size": 128,
-            "num_updates": 8_600,
-            "optimizer": "rmsprop",
-            "learning_rate": 1e-3,
-            "warmup_updates": 0,
-            "decay": "exponential",
-            "decay_rate": 0.95,  # in every decay_updates: an epoch
-            "decay_updates": 430,
-            "l2": 0.0,
-            "clip_norm": 0.0,
-            "average_decay": 0.0,
-            "log_every_updates": 100,
-            "evaluate_every_updates": 430,
-            "validation_examples": 0,  # 0: all
-            "checkpoint_every_updates": 430,
-            "checkpoint_every_seconds": 300,
-        }
-    )
-    config.evaluate = ml_collections.ConfigDict(
-        {"path": "", "split": "test", "batch_size": 250, "passes": 1}  # path: data.path if empty
-    )
-    config.variables = ml_collections.ConfigDict({"policy": "cpu"})
     if variant == "quick":
         config.model.compute_dtype = "bfloat16"
         config.train.num_updates = 1500

@@ -17,20 +17,17 @@ clipped at 1, no L2, bfloat16 products, boards relabelled and turned at random:
   test   10 updates of 8 boards: whether everything runs, in less than a minute.
 """
 
-import ml_collections
+from configs import Evaluate, Train, check_variant, experiment
 
 VARIANTS = "", "cpu", "quick", "test"
 
 
 def get_config(variant=""):
-    if variant not in VARIANTS:
-        raise ValueError(f"variants are {', '.join(VARIANTS[1:])}, got {variant!r}")
-    config = ml_collections.ConfigDict()
-    config.task = "sudoku"
-    config.seed = 0
-    config.data = ml_collections.ConfigDict({"path": "data/sudoku.h5"})
-    config.model = ml_collections.ConfigDict(
-        {
+    check_variant(variant, VARIANTS)
+    config = experiment(
+        task="sudoku",
+        data="data/sudoku.h5",
+        model={
             "embedding_size": 16,
             "hidden_size": 96,
             "num_steps": 32,
@@ -39,32 +36,18 @@ def get_config(variant=""):
             "symmetries": False,
             "recompute": False,
             "compute_dtype": "float32",
-        }
+        },
+        train=Train(
+            batch_size=256,
+            num_updates=300_000,
+            optimizer="adam",
+            learning_rate=2e-4,
+            l2=1e-4,
+            evaluate_every_updates=5_000,
+            checkpoint_every_updates=5_000,
+        ),
+        evaluate=Evaluate(batch_size=256),
     )
-    config.train = ml_collections.ConfigDict(
-        {
-            "batch_size": 256,
-            "num_updates": 300_000,
-            "optimizer": "adam",
-            "learning_rate": 2e-4,
-            "warmup_updates": 0,
-            "decay": "constant",
-            "decay_rate": 1.0,  # of decay exponential, in every decay_updates
-            "decay_updates": 0,
-            "l2": 1e-4,
-            "clip_norm": 0.0,
-            "average_decay": 0.0,
-            "log_every_updates": 100,
-            "evaluate_every_updates": 5_000,
-            "validation_examples": 0,  # 0: all
-            "checkpoint_every_updates": 5_000,
-            "checkpoint_every_seconds": 300,
-        }
-    )
-    config.evaluate = ml_collections.ConfigDict(
-        {"path": "", "split": "test", "batch_size": 256, "passes": 1}  # path: data.path if empty
-    )
-    config.variables = ml_collections.ConfigDict({"policy": "cpu"})
     if variant:
         config.model.num_steps = 8
         config.model.evaluation_steps = 32
@@ -82,6 +65,14 @@ def get_config(variant=""):
         config.train.validation_examples = 360
         config.train.checkpoint_every_seconds = 60
         config.evaluate.batch_size = 64
+    if variant == "cpu":
+        config.model.evaluation_steps = 64
+        config.train.stages = (
+            {"name": "steps_8", "num_updates": 10_000, "num_steps": 8, "decay": "constant"},
+            {"name": "steps_16", "num_updates": 5_000, "num_steps": 16, "decay": "constant"},
+            {"name": "steps_32", "num_updates": 3_000, "num_steps": 32, "learning_rate": 7e-4},
+        )
+        config.evaluate.by_stage = False
     if variant == "quick":
         config.model.evaluation_steps = 16
         config.train.num_updates = 2_500

@@ -1,6 +1,9 @@
 """Every experiment of configs/, in every variant, builds and trains."""
 
 import importlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +27,7 @@ DATA = {
 
 
 def experiments():
-    for path in sorted((ROOT / "configs").glob("*.py")):
+    for path in sorted((ROOT / "configs").glob("[!_]*.py")):
         for variant in importlib.import_module(f"configs.{path.stem}").VARIANTS:
             yield pytest.param(path.name, variant, id=f"{path.stem}:{variant}")
 
@@ -82,3 +85,26 @@ def test_variants_change_values_but_no_fields(file):
             names = {(g, f) for g, v in groups for f in (v if isinstance(v, dict) else [""])}
             assert fields in (None, names)
             fields = names
+
+
+def test_a_config_elsewhere_is_made_of_the_same_fields(tmp_path):
+    """From another folder, which has a package `configs` of its own."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "__init__.py").touch()
+    (tmp_path / "own.py").write_text(
+        "from configs import babi\n\n"
+        "def get_config():\n"
+        "    config = babi.get_config()\n"
+        "    config.evaluate.split = 'valid'\n"
+        "    return config\n"
+    )
+    command = [sys.executable, ROOT / "main.py", "--config=own.py", "--config.train.repeats=2"]
+    done = subprocess.run(
+        [*command, "--mode=solve"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    # The config has been read, its field changed; TensorFlow is not imported yet.
+    assert done.stderr.startswith("error: --mode solve and --puzzle need each other")

@@ -107,16 +107,17 @@ class Ages:
     def encode(self, batch):
         return {}
 
-    def loss(self, encodings, batch, random):
-        """Cross-entropy of the answer, its mean over all steps; in training with `node_loss`, plus
-        so many times that of the ages of the two people of every fact, the mean over both and all.
+    def loss(self, encodings, batch, random, num_steps=None):
+        """Cross-entropy of the answer, its mean over all steps, the config's `num_steps` if no
+        others are given; in training with `node_loss`, plus so many times that of the ages of the
+        two people of every fact, the mean over both and all.
         """
         graph = RegularGraph(OTHERS, tf.shape(batch["who"])[0])
         parts = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
         parts = [tf.one_hot(tf.reshape(batch[name], [-1]), size) for name, size in parts.items()]
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(batch["asked"], PEOPLE))
         features = tf.concat([*parts, asked], axis=-1)
-        hidden = self.network.rrn(graph, features, self.config.num_steps)
+        hidden = self.network.rrn(graph, features, num_steps or self.config.num_steps)
         dropped = [0.0, 0.0, self.config.readout_dropout]
         logits = sum_readout(self.network.readout, graph, hidden, dropped, random)
         losses, outputs = answer_losses(logits, batch["answer"])

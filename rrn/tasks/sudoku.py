@@ -142,11 +142,13 @@ class Sudoku:
         """The network's hidden states of every step, a list of `[cells, hidden]`."""
         return self.network.rrn(graph, features, num_steps, recompute=self.config.recompute)
 
-    def loss(self, encodings, batch, random):
-        """Cross-entropy, its mean over all cells and steps: `num_steps` of them in training,
-        `evaluation_steps` in evaluation; outputs: "loss" and "cells_correct" (of 81) by step.
+    def loss(self, encodings, batch, random, num_steps=None):
+        """Cross-entropy, its mean over all cells and steps: the config's `num_steps` in training
+        and `evaluation_steps` in evaluation, if no others are given; outputs: "loss" and
+        "cells_correct" (of 81) by step.
         """
-        num_steps = self.config.num_steps if random else self.config.evaluation_steps
+        config = self.config
+        num_steps = num_steps or (config.num_steps if random else config.evaluation_steps)
         logits = self.logits(encodings, batch["puzzle"], num_steps)
         answers = tf.repeat(batch["solution"][:, :, None], num_steps, axis=2)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)

@@ -190,7 +190,8 @@ class Experiment:
         load_weights(weights or workdir / "weights.h5", self.variables)
         evaluator = self._evaluator(data, split)
         results, _ = evaluator.results()
-        results["by_stage"] = {} if weights else self._results_by_stage(evaluator)
+        by_stage = not weights and self.config.evaluate.by_stage
+        results["by_stage"] = self._results_by_stage(evaluator) if by_stage else {}
         by_stage = {stage: ended["metrics"] for stage, ended in results["by_stage"].items()}
         workdir.path.mkdir(parents=True, exist_ok=True)
         workdir.write_json(

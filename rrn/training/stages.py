@@ -11,9 +11,11 @@ What a stage does not give (`num_updates` and `OPTIMIZER_FIELDS`) it takes from 
 objective from its stage. `loss` is one of those that the task's `loss` returns, "loss" if not
 given; `modules` are attributes of the task, or their attributes, `MODULES` if not given. A stage
 without `objectives` has one, made of its own fields; a config without stages has one stage, made of
-train's. The plan runs `train.repeats` times, or once.
+train's. `num_steps` are the network's in the stage, the model's if not given. The plan runs
+`train.repeats` times.
 """
 
+import inspect
 import operator
 from types import SimpleNamespace
 
@@ -97,8 +99,8 @@ class Objective(tf.Module):
 class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
-    fields: a dict of "name", "num_updates", "objectives" and `OBJECTIVE_FIELDS`; first: how many
-    updates of the plan come before the stage's; repeats: how often the plan runs.
+    fields: a dict of "name", "num_updates", "num_steps", "objectives" and `OBJECTIVE_FIELDS`;
+    first: how many updates of the plan come before the stage's; repeats: how often the plan runs.
     """
 
     def __init__(self, fields, first, repeats, task):
@@ -106,6 +108,7 @@ class Stage(tf.Module):
         self.first, self.num_updates = first, fields["num_updates"]
         if self.num_updates < 1:
             raise ValueError(f"num_updates must be at least 1, got {self.num_updates}")
+        self.loss_options = _steps(fields["num_steps"], task)
         inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
         self.objectives = [
             Objective(_inherit(inherited, own), repeats * self.num_updates, task)
@@ -146,13 +149,19 @@ class Plan(tf.Module):
 
     def __init__(self, config, task):
         super().__init__(name="plan")
-        self.repeats = config.get("repeats", 1)
+        self.repeats = config.repeats
         if self.repeats < 1:
             raise ValueError(f"train.repeats must be at least 1, got {self.repeats}")
-        defaults = {"name": "train", "objectives": (), "loss": "loss", "modules": MODULES}
+        defaults = {
+            "name": "train",
+            "num_steps": None,
+            "objectives": (),
+            "loss": "loss",
+            "modules": MODULES,
+        }
         own = {name: config[name] for name in ("num_updates", *OPTIMIZER_FIELDS)}
         self.stages, self._round = [], 0
-        for i, changes in enumerate(config.get("stages", ()) or ({},), 1):
+        for i, changes in enumerate(config.stages or ({},), 1):
             try:
                 fields = _inherit({**defaults, **own}, changes)
                 self.stages.append(Stage(fields, self._round, self.repeats, task))
@@ -190,7 +199,18 @@ class Plan(tf.Module):
 
 def stage_names(config):
     """The names of the stages of a config's `train`; none if it has no stages."""
-    return [fields.get("name", "train") for fields in config.get("stages", ())]
+    return [fields.get("name", "train") for fields in config.stages]
+
+
+def _steps(num_steps, task):
+    """The arguments of the task's `loss` that set so many steps; none for None."""
+    if num_steps is None:
+        return {}
+    if "num_steps" not in inspect.signature(task.loss).parameters:
+        raise ValueError(f"num_steps={num_steps}: this task's number of steps is its model's")
+    if num_steps < 1:
+        raise ValueError(f"num_steps must be at least 1, got {num_steps}")
+    return {"num_steps": num_steps}
 
 
 def _inherit(fields, changes):

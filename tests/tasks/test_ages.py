@@ -100,7 +100,8 @@ def test_losses_equal_the_plain_formulation(data, few):
     randomize(network)
     for variable in network.variables:
         variable.assign(0.3 * variable)
-    losses, outputs = task.loss({}, few, ExampleRandom([0, 0], [0], 1))
+    random = ExampleRandom([0, 0], [0], 1)
+    losses, outputs = task.loss({}, few, random)
     sizes = {"who": 8, "whom": 8, "kind": 3, "years": 100}
     features = [np.eye(size)[few[name].numpy().ravel()] for name, size in sizes.items()]
     features.append(np.eye(8)[np.repeat(few["asked"].numpy(), 8)])
@@ -116,6 +117,8 @@ def test_losses_equal_the_plain_formulation(data, few):
     assert_close(outputs["loss"], np.stack(answers, 1), 1e-4)
     expected = np.mean(answers, axis=0) + 0.5 * np.mean(node_losses, axis=0)
     assert_close(losses["loss"], expected, 1e-4)
+    _, fewer = task.loss({}, few, random, num_steps=2)
+    assert_close(fewer["loss"], outputs["loss"][:, :2])
     answer_only, _ = task.loss({}, few, None)
     assert_close(answer_only["loss"], np.mean(answers, axis=0), 1e-4)
 

@@ -247,11 +247,17 @@ def test_boards_do_not_influence_each_other(batch):
     assert np.abs(together[0] - together[1]).max() > 1e-2
 
 
-@pytest.mark.parametrize(("random", "num_steps"), [(ExampleRandom([0, 0], [0], 1), 3), (None, 4)])
-def test_loss_is_the_mean_over_cells_and_steps(batch, random, num_steps):
+TRAINING = ExampleRandom([0, 0], [0], 1)
+
+
+@pytest.mark.parametrize(
+    ("random", "given", "num_steps"),
+    [(TRAINING, {}, 3), (None, {}, 4), (TRAINING, {"num_steps": 2}, 2)],
+)
+def test_loss_is_the_mean_over_cells_and_steps(batch, random, given, num_steps):
     task = make_task()
     randomize_all(task)
-    losses, outputs = task.loss(task.encode(batch), batch, random)
+    losses, outputs = task.loss(task.encode(batch), batch, random, **given)
     logits = some_logits(task, batch["puzzle"], num_steps).numpy().astype(np.float64)
     solution = batch["solution"].numpy()
     log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -266,7 +272,7 @@ def test_loss_is_the_mean_over_cells_and_steps(batch, random, num_steps):
 def loss_and_gradients(task, batch):
     variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
     with tf.GradientTape() as tape:
-        loss, _ = task.loss(task.encode(batch), batch, ExampleRandom([0, 0], [0], 1))
+        loss, _ = task.loss(task.encode(batch), batch, TRAINING)
         loss = tf.reduce_mean(loss["loss"])
     gradients = tape.gradient(loss, variables)
     return loss, {

@@ -48,6 +48,14 @@ class ContestTask(LineTask):
         return {}
 
 
+class SteppedTask(LineTask):
+    """`LineTask` with a loss so many times as large as it has steps."""
+
+    def loss(self, encodings, batch, random, num_steps=2):
+        losses, outputs = super().loss(encodings, batch, random)
+        return {"loss": num_steps * losses["loss"]}, outputs
+
+
 LINE = "encoder", "network.linear"
 STAGES = (
     {"name": "fit", "num_updates": 5, "loss": "fit", "modules": LINE},
@@ -71,9 +79,9 @@ def contest_config(stages=STAGES, **fields):
     return config
 
 
-def contest_trainer(num_devices=1, **fields):
+def contest_trainer(num_devices=1, create_task=ContestTask, **fields):
     """(Trainer of a contest, its devices' endless iterators over the same global batches)."""
-    task = ContestTask()
+    task = create_task()
     inputs = training_inputs(task, task.arrays, 6, num_devices, 0, 0)
     specs = [dataset.element_spec for dataset in inputs]
     trainer = Trainer(task, contest_config(**fields), CPUS[:num_devices], specs)
@@ -154,6 +162,7 @@ WRONG = {
         {"objectives": ({"num_updates": 1},)},
         "stage s: no field num_updates; fields are loss, modules",
     ),
+    "steps": ({"num_steps": 2}, "stage s: num_steps=2: this task's number of steps is its model's"),
     "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
     "decay": ({"decay": "line"}, "stage s: train.decay must be constant, cosine .* got 'line'"),
     "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
@@ -225,6 +234,17 @@ def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest)
         plain = tape.gradient(expected, objective.variables_)
         for ours, theirs in zip(own, objective.add_l2(plain), strict=True):
             assert_close(ours, theirs)
+
+
+def test_a_stage_may_have_its_own_number_of_steps():
+    stages = {"name": "models", "num_updates": 1}, {"name": "own", "num_updates": 1, "num_steps": 6}
+    trainer, (iterator,) = contest_trainer(create_task=SteppedTask, stages=stages)
+    batch = next(iterator)
+    models, own = (trainer.gradients(stage, [batch])[0] for stage in trainer.plan.stages)
+    assert_close(own, 3.0 * np.array(models))
+    message = "stage s: num_steps must be at least 1, got 0"
+    with pytest.raises(ValueError, match=message):
+        contest_trainer(create_task=SteppedTask, stages=({"name": "s", "num_steps": 0},))
 
 
 def test_schedules_and_bias_correction_count_the_stages_own_updates(contest):
@@ -323,7 +343,7 @@ def make_run(monkeypatch):
     train = contest_config(repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"data": {"path": ""}, "variables": {"policy": "cpu"}, "seed": 1}
-    evaluate = {"path": "", "split": "test", "batch_size": 12, "passes": 1}
+    evaluate = {"path": "", "split": "test", "batch_size": 12, "passes": 1, "by_stage": True}
     config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
     return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))
 

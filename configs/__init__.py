@@ -1,0 +1,68 @@
+"""What all experiments have in common: the fields of a config that `rrn.training` reads.
+
+An experiment gives those that have no value here, and whatever differs.
+"""
+
+import dataclasses
+
+import ml_collections
+
+
+@dataclasses.dataclass(kw_only=True)
+class Train:
+    """How it is trained."""
+
+    batch_size: int  # of all devices together
+    num_updates: int
+    stages: tuple = ()  # one, of all that is here
+    repeats: int = 1  # of the stages
+    optimizer: str = "adam"
+    learning_rate: float
+    warmup_updates: int = 0
+    decay: str = "constant"
+    decay_rate: float = 1.0  # of decay exponential, in every decay_updates
+    decay_updates: int = 0
+    l2: float = 0.0
+    clip_norm: float = 0.0  # 0: no clipping
+    average_decay: float = 0.0  # of the weights' moving averages; 0: none
+    log_every_updates: int = 100
+    evaluate_every_updates: int
+    validation_examples: int = 0  # 0: all
+    checkpoint_every_updates: int
+    checkpoint_every_seconds: int = 300
+
+
+@dataclasses.dataclass(kw_only=True)
+class Evaluate:
+    """On what it is evaluated in the end."""
+
+    path: str = ""  # data.path if empty
+    split: str = "test"
+    batch_size: int
+    passes: int = 1
+    by_stage: bool = True  # also with the weights at the end of each stage
+
+
+def experiment(*, task, data, model, train, evaluate):
+    """The config of an experiment.
+
+    task: a module of `rrn.tasks`; data: a prepared file; model: a dict of the task's own fields;
+    train: `Train`; evaluate: `Evaluate`.
+    """
+    return ml_collections.ConfigDict(
+        {
+            "task": task,
+            "seed": 0,
+            "data": {"path": data},
+            "model": model,
+            "train": vars(train),
+            "evaluate": vars(evaluate),
+            "variables": {"policy": "cpu"},
+        }
+    )
+
+
+def check_variant(variant, variants):
+    """Raises ValueError for a variant that is not among `variants`."""
+    if variant not in variants:
+        raise ValueError(f"variants are {', '.join(variants[1:])}, got {variant!r}")
