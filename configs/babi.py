@@ -14,8 +14,9 @@ Variants:
              11.4 % mean error (one seed).
              python -m data_prep babi --source simulated --stories 20000 \
                  --out data/babi_simulated.h5
-  frozen_encoders  as quick, in two stages: first the network alone, its encoders fixed as they
-             begin, then all.
+  frozen_encoders  as quick, in two stages: 2,500 updates of the network alone, its encoders fixed
+             as they begin, then 5,000 of all: 63.0 % mean error after the first, 48.2 % after both
+             (one seed).
   test       20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
