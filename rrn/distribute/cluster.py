@@ -236,7 +236,7 @@ def connect(cluster, startup_timeout):
     tf.config.threading.set_inter_op_parallelism_threads(_threads())
     tf.config.set_visible_devices([], "GPU")  # GPUs are the workers'
     for logger in ("absl", "tensorflow"):  # their notes on it are many
-        logging.getLogger(logger).setLevel(logging.WARNING)
+        logging.getLogger(logger).setLevel(logging.ERROR)
     with listening_only_on(*_host_port(address)):
         if cluster.addresses.get("ps"):
             resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(

@@ -146,18 +146,16 @@ def list_variables(variables, tower_reads, stage_variables, places=None):
 
 def format_variables(rows):
     """The rows as a table with totals."""
-    stages = [", ".join(row["stages"]) for row in rows]
-    width = max(map(len, ["trained in", *stages])) + 2
-    places = max(len(row["device"]) for row in rows) + 3
-    columns = f"{'name':<36}{'shape':<14}{'bytes':>10}  {'trained in':<{width}}{'device':<{places}}"
-    lines = [columns + "readers (reads an update)"]
-    for row, trained_in in zip(rows, stages, strict=True):
+    table = [("name", "shape", "bytes", "trained in", "device", "readers (reads an update)")]
+    for row in rows:
+        shape, size = "x".join(map(str, row["shape"])), f"{row['bytes']:,}"
         readers = ", ".join(f"{tower} {count}" for tower, count in row["readers"].items())
-        shape = "x".join(map(str, row["shape"]))
-        lines.append(
-            f"{row['name']:<36}{shape:<14}{row['bytes']:>10,}  {trained_in:<{width}}"
-            f"{row['device']:<{places}}{readers}"
-        )
+        table.append((row["name"], shape, size, ", ".join(row["stages"]), row["device"], readers))
+    n, s, b, t, d, _ = (max(map(len, column)) for column in zip(*table, strict=True))
+    lines = [
+        f"{name:<{n}}  {shape:<{s}}  {size:>{b}}  {stages:<{t}}  {device:<{d}}  {readers}"
+        for name, shape, size, stages, device, readers in table
+    ]
     total = sum(row["bytes"] for row in rows)
     lines.append(f"{len(rows)} variables, {total // 4:,} parameters, {total:,} bytes")
     return "\n".join(lines)

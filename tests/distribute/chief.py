@@ -39,11 +39,11 @@ def make(machines, policy, folder):
 
 def report(name, trainer, **others):
     optimizer = trainer.plan.stages[0].objectives[0].optimizer
-    variables = [*trainer.model_variables, *trainer.averages.averages, *optimizer.m, *optimizer.v]
-    values = np.concatenate([np.ravel(tf.convert_to_tensor(v)) for v in variables])
-    places = {short_device(v.device) for v in shards(variables)}
+    groups = trainer.model_variables, trainer.averages.averages, optimizer.m, optimizer.v
+    values = np.concatenate([np.ravel(tf.convert_to_tensor(v)) for group in groups for v in group])
+    places = [[short_device(shard.device) for shard in shards(group)] for group in groups]
     update = int(trainer.update)
-    line = {"name": name, "values": values.tolist(), "places": sorted(places), "update": update}
+    line = {"name": name, "values": values.tolist(), "places": places, "update": update}
     print(json.dumps({**line, **others}), flush=True)
 
 
@@ -71,6 +71,7 @@ def main(folder):
                 m.use(strategy)
         for name, policy in (
             ("one", "cpu"),
+            ("sync", "round_robin"),
             ("sync", "fixed_shards"),
             ("first_2", "balanced"),
         ):

@@ -5,12 +5,26 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
+import types
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from rrn.distribute.cluster import Cluster, find_cluster, parse_tf_config, wait_for
-from tests.helpers import ROOT
+from rrn.distribute import cluster as cluster_module
+from rrn.distribute.cluster import (
+    Cluster,
+    answers,
+    find_cluster,
+    naming_the_dead,
+    parse_tf_config,
+    wait_for,
+)
+from rrn.training import experiment
+from rrn.training.workdir import Workdir
+from tests.helpers import ROOT, line_config
 
 ADDRESSES = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
 LIMIT = 240  # seconds for one process
@@ -89,6 +103,72 @@ def test_who_does_not_come_is_named():
             wait_for([("worker", 0, here), ("worker", 1, nobody)], 0.3)
 
 
+@pytest.mark.parametrize("workers_too", [True, False])
+def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, workers_too):
+    statuses, ended = [], threading.Event()
+    monkeypatch.setattr(cluster_module.os, "_exit", lambda s: (statuses.append(s), ended.set()))
+    monkeypatch.setattr(cluster_module, "GONE_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_module, "PROBE_SECONDS", 0.02)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as gone:
+        gone.bind(("127.0.0.1", 0))
+        here, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (server, gone))
+        cluster = Cluster({"chief": ["h:1"], "ps": [here], "worker": [nobody]}, "chief", 0)
+        began = time.monotonic()
+        with naming_the_dead(cluster, workers_too=workers_too):
+            assert ended.wait(20 if workers_too else 1) == workers_too
+        assert time.monotonic() - began > 2 * 0.2
+    message = f"error: lost worker 0 ({nobody}); the same command goes on from the last checkpoint"
+    assert set(statuses) == ({1} if workers_too else set())
+    assert set(capsys.readouterr().err.splitlines()) == ({message} if workers_too else set())
+
+
+def test_a_machine_that_has_vanished_does_not_answer(monkeypatch):
+    monkeypatch.setattr(cluster_module, "SILENT_SECONDS", 0.3)
+    with socket.socket() as silent, socket.socket() as first, socket.socket() as second:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        address = silent.getsockname()
+        assert answers(f"127.0.0.1:{address[1]}")
+        for waiting in (first, second):  # the queue is full: nothing comes back from now on
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        assert not answers(f"127.0.0.1:{address[1]}")
+
+
+def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monkeypatch, tmp_path):
+    variable = tf.Variable(0.0)
+    trainer = tf.train.Checkpoint(model_variables=[variable])
+    manager = tf.train.CheckpointManager(
+        tf.train.Checkpoint(trainer=trainer), str(tmp_path / "checkpoints" / "last"), 2
+    )
+    # What the chief has saved since it was last asked for, and whether it has ended
+    asked = iter([(None, False), (10, False), (None, False), (20, False), (30, True)])
+
+    def has_ended(address):
+        update, ended = next(asked)
+        if update:
+            variable.assign(update)
+            manager.save(update)
+            variable.assign(0.0)
+        return ended
+
+    monkeypatch.setattr(experiment, "has_ended", has_ended)
+    monkeypatch.setattr(experiment, "wait_for", lambda processes, timeout: None)
+    monkeypatch.setattr(experiment, "PROBE_SECONDS", 0.0)
+    evaluator = types.SimpleNamespace(results=lambda: ({"metrics": {}}, float(variable)))
+    run = types.SimpleNamespace(
+        config=types.SimpleNamespace(train=line_config(validation_examples=0)),
+        data=None,
+        variables=[variable],
+        workdir=Workdir(tmp_path),
+        _evaluator=lambda data, split, num_examples: evaluator,
+    )
+    experiment.Experiment.follow(run, parse_tf_config(tf_config("evaluator")), 0)
+    lines = (tmp_path / "validation.jsonl").read_text().splitlines()
+    found = [(line["update"], line["mean_loss"]) for line in map(json.loads, lines)]
+    assert found == [(10, 10.0), (20, 20.0), (30, 30.0)]
+
+
 # On real processes
 
 
@@ -121,9 +201,11 @@ def difference(reports, one, other):
 @pytest.mark.slow
 @pytest.mark.timeout(LIMIT + 30)
 def test_synchronous_updates_equal_one_devices(reports):
-    servers = [f"/job:ps/task:{i}/CPU:0" for i in range(2)]
-    for name in ("sync fixed_shards", "first_2 balanced"):
-        assert reports[name]["places"] == servers and reports[name]["update"] == 5
+    servers = {f"/job:ps/task:{i}/CPU:0" for i in range(2)}
+    for name in ("sync round_robin", "sync fixed_shards", "first_2 balanced"):
+        variables, *slots = reports[name]["places"]
+        assert set(variables) == servers and slots == [variables] * 3
+        assert reports[name]["update"] == 5
         # Variables, averages, and Adam's slots
         assert difference(reports, "one cpu", name) <= 1e-5
         ours, theirs = reports[name]["metrics"], reports["one cpu"]["metrics"]

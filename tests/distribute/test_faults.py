@@ -1,4 +1,4 @@
-"""What happens when a process dies or does not come: `main.py` on small bAbI, real processes."""
+"""What happens when a process dies, is stopped or does not come: `main.py` on small bAbI."""
 
 import contextlib
 import json
@@ -9,14 +9,18 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from rrn.distribute.placement import POLICIES
 from tests.helpers import ROOT
+from tests.test_main import assert_same_end
 
-LIMIT = 240  # seconds for one process
+LIMIT = 400  # seconds for one process
 STATED = 60  # seconds in which a run ends whose process has died
 FLAGS = [
     *("--config=configs/babi.py:test", "--config.train.num_updates=120"),
@@ -28,49 +32,86 @@ CLUSTER = ["--local_cluster=ps=2,worker=2", "--config.variables.policy=balanced"
 
 
 class Run:
-    """A process of main.py; `pids`: name -> id of its cluster's processes."""
+    """A process of main.py, and with it all that it starts: they have a session of their own."""
 
     def __init__(self, data, *flags, **environment):
+        self._out, self._err = os.memfd_create("out"), os.memfd_create("err")
         self.process = subprocess.Popen(
             [sys.executable, "main.py", *FLAGS, f"--config.data.path={data}", *map(str, flags)],
             cwd=ROOT,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=self._out,
+            stderr=self._err,
+            start_new_session=True,
         )
-        self.pids, self.addresses = {}, {}
 
-    def wait_for_update(self):
-        for line in self.process.stdout:
-            if who := re.match(r"(\w+ \d+)  (\S+)  process (\d+)", line):
-                self.addresses[who[1]], self.pids[who[1]] = who[2], int(who[3])
-            if line.startswith("update "):
-                return
-        pytest.fail(f"no training: {self.process.stderr.read()}")
+    def output(self):
+        return os.pread(self._out, 1 << 20, 0).decode()
+
+    def errors(self):
+        return os.pread(self._err, 1 << 20, 0).decode()
+
+    def wait_for(self, pattern):
+        """The match of `pattern` in the output, once it is there."""
+        wait_until(lambda: re.search(pattern, self.output(), re.MULTILINE) or self._has_ended())
+        found = re.search(pattern, self.output(), re.MULTILINE)
+        assert found, f"no {pattern}: {self.output()}{self.errors()}"
+        return found
+
+    def _has_ended(self):
+        return self.process.poll() is not None
+
+    def first_update(self):
+        """The update of its first line, once it trains."""
+        return int(self.wait_for(r"^update (\d+)/")[1])
+
+    def members(self):
+        """Name -> (address, process id) of its cluster, once all are there."""
+        self.wait_for("^chief 0 ")
+        lines = re.findall(r"^(\w+ \d+)  (\S+)  process (\d+)$", self.output(), re.MULTILINE)
+        return {name: (address, int(pid)) for name, address, pid in lines}
+
+    def living(self):
+        """Ids of the processes of its session."""
+        living = []
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                state, _, _, session = file.read_text().rsplit(")", 1)[1].split()[:4]
+                if int(session) == self.process.pid and state != "Z":
+                    living.append(int(file.parent.name))
+        return living
 
     def finish(self):
         """(exit status, standard output, errors); no process is left."""
-        try:
-            out, err = self.process.communicate(timeout=LIMIT)
-            deadline = time.monotonic() + 20
-            while left := [name for name, pid in self.pids.items() if _lives(pid)]:
-                assert time.monotonic() < deadline, f"still there: {left}"
-                time.sleep(0.1)
-            return self.process.returncode, out, err
-        finally:
-            for pid in (self.process.pid, *self.pids.values()):
-                if _lives(pid):
-                    os.kill(pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.wait(LIMIT)
+        wait_until(lambda: not self.living(), 20)
+        return self.process.returncode, self.output(), self.errors()
+
+    def kill(self):
+        for pid in self.living():
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
 
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def wait_until(condition, limit=LIMIT):
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {limit} seconds"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def start(small_babi_h5):
+    """Starts a `Run`; after the test none of its processes is left."""
+    runs = []
+
+    def start_run(*flags, **environment):
+        runs.append(Run(small_babi_h5, *flags, **environment))
+        return runs[-1]
+
+    yield start_run
+    for run in runs:
+        run.kill()
 
 
 def error_line(err):
@@ -88,93 +129,186 @@ def weights(workdir):
     return values
 
 
+def saved_update(workdir):
+    latest = tf.train.latest_checkpoint(str(workdir / "checkpoints" / "last"))
+    return int(latest.rsplit("-", 1)[1]) if latest else 0
+
+
+def json_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(6 * LIMIT)
-def test_whoever_dies_is_named_and_the_run_resumes(small_babi_h5, tmp_path):
-    """A worker, then a server, then the chief; one machine alone finishes what they began."""
+def test_whoever_dies_is_named_and_the_run_resumes_to_the_same_bits(start, tmp_path):
+    """A worker, a server, the chief, Ctrl-C; beside it a run undisturbed, and one machine alone."""
     workdir = tmp_path / "run"
-    for victim in ("worker 1", "ps 0", "chief 0"):
-        run = Run(small_babi_h5, "--workdir", workdir, *CLUSTER)
-        run.wait_for_update()
-        killed_at = time.monotonic()
-        os.kill(run.pids[victim], signal.SIGKILL)
-        status, _, err = run.finish()
+    for victim in ("worker 1", "ps 0", "chief 0", "all"):
+        saved = saved_update(workdir)
+        run = start("--workdir", workdir, *CLUSTER)
+        assert run.first_update() == saved + 5  # nothing before the last checkpoint is lost
+        members, killed_at = run.members(), time.monotonic()
+        if victim == "all":
+            os.killpg(run.process.pid, signal.SIGINT)  # as a terminal does
+        else:
+            os.kill(members[victim][1], signal.SIGKILL)
+        status, out, err = run.finish()
         assert time.monotonic() - killed_at < STATED
         if victim == "chief 0":
             assert status == -signal.SIGKILL
+        elif victim == "all":
+            assert status == 0 and f"Stopped at update {saved_update(workdir)};" in out, err
         else:
             assert status == 1
-            assert f"lost {victim} ({run.addresses[victim]})" in error_line(err)
-    finished = Run(small_babi_h5, "--workdir", workdir)
-    alone = Run(small_babi_h5, "--workdir", tmp_path / "alone")
-    assert finished.finish()[0] == alone.finish()[0] == 0
-    resumed, expected = weights(workdir), weights(tmp_path / "alone")
-    assert resumed.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(resumed[name], value, rtol=0, atol=1e-4, err_msg=name)
+            assert f"lost {victim} ({members[victim][0]})" in error_line(err)
+    saved = saved_update(workdir)
+    folders = {"finished": workdir, "undisturbed": tmp_path / "undisturbed"}
+    runs = {name: start("--workdir", folder, *CLUSTER) for name, folder in folders.items()}
+    runs["alone"] = start("--workdir", tmp_path / "alone")
+    for name, run in runs.items():
+        status, _, err = run.finish()
+        assert status == 0, f"{name}: {err}"
+    assert runs["finished"].first_update() == saved + 5 < 120
+    # Weights, variables and slots
+    assert_same_end(workdir, tmp_path / "undisturbed")
+    ours, theirs = weights(workdir), weights(tmp_path / "alone")
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-4, err_msg=name)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * LIMIT)
-@pytest.mark.parametrize("how", ["--nosync", "--replicas_to_aggregate=1"])
-def test_training_goes_on_without_a_worker(small_babi_h5, tmp_path, how):
-    run = Run(small_babi_h5, "--workdir", tmp_path, *CLUSTER, how)
-    run.wait_for_update()
-    os.kill(run.pids["worker 1"], signal.SIGKILL)
+def test_asynchronous_training_goes_on_without_a_worker(start, tmp_path):
+    run = start("--workdir", tmp_path, *CLUSTER, "--nosync")
+    run.first_update()
+    os.kill(run.members()["worker 1"][1], signal.SIGKILL)
     status, out, err = run.finish()
     assert status == 0, err
     assert "update 120/120" in out and "mean error" in out
     assert "worker 1 (" in err and "ended by itself, exit code -9" in err
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    name = "staleness" if how == "--nosync" else "gradients_dropped"
-    assert all(name in line for line in lines if "split" not in line)
+    lines = json_lines(tmp_path / "metrics.jsonl")
+    assert all("staleness" in line for line in lines if "split" not in line)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * LIMIT)
-def test_processes_of_tf_config_play_their_roles_and_end_with_the_chief(small_babi_h5, tmp_path):
-    addresses = {"chief": 1, "worker": 1, "ps": 1}
+def test_first_gradients_go_on_without_a_worker_until_sigterm(start, tmp_path):
+    long = "--config.train.num_updates=1000000"
+    run = start("--workdir", tmp_path, *CLUSTER, "--replicas_to_aggregate=1", long)
+    run.first_update()
+    os.kill(run.members()["worker 1"][1], signal.SIGKILL)
+    run.wait_for(r"worker 1 has failed; 1 others go on\n(update .*\n){2}")
+    run.process.terminate()
+    status, out, err = run.finish()
+    assert status == 0 and f"Stopped at update {saved_update(tmp_path)};" in out, err
+    lines = json_lines(tmp_path / "metrics.jsonl")
+    assert all("gradients_dropped" in line for line in lines if "split" not in line)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * LIMIT)
+def test_roles_of_tf_config_and_a_worker_that_comes_back(start, tmp_path):
+    """A worker dies and is started again; then the server dies, and all end with the chief."""
+    addresses = {"chief": 1, "ps": 1, "worker": 2}
     with contextlib.ExitStack() as stack:
-        for role in addresses:
-            one = stack.enter_context(socket.socket())
-            one.bind(("127.0.0.1", 0))
-            addresses[role] = [f"127.0.0.1:{one.getsockname()[1]}"]
-    flags = "--workdir", tmp_path, "--config.train.num_updates=20", "--startup_timeout=120"
-    flags += "--config.train.evaluate_every_updates=20", "--config.variables.policy=fixed_shards"
-    runs = {}
-    for role in (*addresses, "evaluator"):
-        task = {"type": role, "index": 0}
+        for role, count in addresses.items():
+            those = [stack.enter_context(socket.socket()) for _ in range(count)]
+            for one in those:
+                one.bind(("127.0.0.1", 0))
+            addresses[role] = [f"127.0.0.1:{one.getsockname()[1]}" for one in those]
+
+    def play(role, index=0):
+        task = {"type": role, "index": index}
         config = json.dumps({"cluster": addresses, "task": task})
-        runs[role] = Run(small_babi_h5, *flags, TF_CONFIG=config)
-    ended = {role: run.finish() for role, run in runs.items()}
-    for role, (status, _, err) in ended.items():
-        assert status == 0, f"{role}: {err}"
-    assert "mean error" in ended["chief"][1]
-    for role in ("worker", "ps"):
-        assert f"{role} 0 listens on" in ended[role][1] and "the chief has ended" in ended[role][1]
-    last = [json.loads(line) for line in (tmp_path / "validation.jsonl").read_text().splitlines()]
-    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    (chiefs,) = (line for line in metrics if "split" in line)
-    assert last[-1]["update"] == chiefs["update"] == 20
-    assert last[-1]["mean_loss"] == pytest.approx(chiefs["mean_loss"], abs=1e-5)
+        flags = "--workdir", tmp_path, "--nosync", f"--startup_timeout={LIMIT}"
+        flags += "--config.variables.policy=fixed_shards", "--config.train.num_updates=1000000"
+        every = "--config.train.evaluate_every_updates", "--config.train.checkpoint_every_updates"
+        return start(*flags, *(f"{flag}=40" for flag in every), TF_CONFIG=config)
+
+    def staleness():
+        """The largest of each line's updates."""
+        return [float(s) for s in re.findall(r"staleness_max ([\d.]+)", chief.output())]
+
+    chief, victim, server = play("chief"), play("worker", 1), play("ps")
+    others = [play("worker"), play("evaluator")]
+    chief.wait_for(r"staleness_max [1-9]")  # both workers are at it
+    victim.kill()
+    before = len(staleness())
+    wait_until(lambda: len(staleness()) >= before + 6)
+    alone = staleness()
+    assert max(alone[before + 3 :]) == 0  # no worker is late that is alone
+    again = play("worker", 1)
+    wait_until(lambda: max(staleness()[len(alone) :], default=0) > 0)
+    wait_until(lambda: (tmp_path / "validation.jsonl").exists())
+    server.kill()
+
+    status, _, err = chief.finish()
+    assert status == 1 and f"lost ps 0 ({addresses['ps'][0]})" in error_line(err)
+    for run in (again, *others):
+        status, _, err = run.finish()
+        assert status == 0, err
+    for run, name in ((again, "worker 1"), (others[0], "worker 0")):
+        assert f"{name} listens on" in run.output() and "the chief has ended" in run.output()
+    lines = json_lines(tmp_path / "validation.jsonl")
+    found = [(line["update"], line["mean_loss"]) for line in lines]
+    assert found[-1][0] == saved_update(tmp_path)
+    lines = json_lines(tmp_path / "metrics.jsonl")
+    chiefs = {line["update"]: line["mean_loss"] for line in lines if "split" in line}
+    assert chiefs.keys() & dict(found).keys()
+    for update, loss in found:
+        assert loss == pytest.approx(chiefs.get(update, loss), abs=1e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * LIMIT)
-def test_who_does_not_come_and_a_port_in_use_are_errors(small_babi_h5, tmp_path):
+def test_variables_mode_shows_a_cluster_before_there_is_one(start, tmp_path):
+    policy = "--config.variables.policy=fixed_shards"
+    run, seen = start("--mode=variables", "--workdir", tmp_path, *CLUSTER, policy), set()
+    while run.process.poll() is None:
+        seen.update(run.living())
+        time.sleep(0.05)
+    status, out, err = run.finish()
+    assert status == 0, err
+    assert seen == {run.process.pid}
+    rows = json.loads((tmp_path / "variables.json").read_text())
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[1 : len(rows) + 1]] == [row["name"] for row in rows]
+    assert any("/part_1" in row["name"] for row in rows)
+    loads = {f"/job:ps/task:{i}/CPU:0": 0 for i in range(2)}
+    for row, line in zip(rows, lines[1:], strict=False):
+        assert row["device"] in line and f"{row['bytes']:,}" in line
+        assert row["readers"] == {"tower 0": 1, "tower 1": 1}
+        loads[row["device"]] += row["bytes"]
+    total = sum(loads.values())
+    assert lines[len(rows) + 1].endswith(f"{total:,} bytes")
+    policies = {}
+    for line in lines[len(rows) + 2 :]:
+        name, imbalance, servers = re.fullmatch(
+            r"(\w+) +largest server / mean ([\d.]+)  \(bytes: (.*)\)", line
+        ).groups()
+        policies[name] = servers = [int(load.replace(",", "")) for load in servers.split(", ")]
+        assert sum(servers) == total
+        assert float(imbalance) == pytest.approx(2 * max(servers) / total, abs=5e-4)
+    assert list(policies) == [policy for policy in POLICIES if policy != "first_device"]
+    assert policies["fixed_shards"] == list(loads.values()) and policies["cpu"] == [total, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LIMIT)
+def test_who_does_not_come_and_a_port_in_use_are_errors(start, tmp_path):
     with socket.socket() as taken, socket.socket() as free, socket.socket() as other:
         for each in (taken, free, other):
             each.bind(("127.0.0.1", 0))
         taken.listen()
         used, chief, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (taken, free, other))
 
-        def start(role, **addresses):
+        def play(role, **addresses):
             cluster = {"chief": [chief], "worker": [nobody], **addresses}
             config = json.dumps({"cluster": cluster, "task": {"type": role, "index": 0}})
-            flags = "--workdir", tmp_path, "--startup_timeout=2"
-            return Run(small_babi_h5, *flags, TF_CONFIG=config)
+            return start("--workdir", tmp_path, "--startup_timeout=2", TF_CONFIG=config)
 
-        runs = start("chief"), start("ps", ps=[used])
+        runs = play("chief"), play("ps", ps=[used])
         errors = []
         for run in runs:
             status, _, err = run.finish()
