@@ -36,6 +36,7 @@ SETTINGS = {
     "mnist_cnn": {"train.batch_size": 32},
     "vgg19": {"train.batch_size": 8, "model.input_size": 32},
 }
+UPDATES = {"mnist_cnn": 1000, "vgg19": 200}  # some minutes on two cores
 POLL_SECONDS = 0.02
 NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
 
@@ -63,14 +64,13 @@ def main():
             **arguments.set,
         }
         model = study["models"][name] = describe_model(name, settings)
-        alone = train(name, settings, [], arguments, "alone", min(arguments.updates, 20))
+        updates = arguments.updates or UPDATES[name]
+        alone = train(name, settings, [], arguments, "alone", min(updates, 100))
         model["compute_seconds"] = 1.0 / alone["updates_per_second"]
         model["runs"] = {}
         for policy in arguments.policies:
             flags = cluster_flags(policy, model["batch_size"], arguments)
-            model["runs"][policy] = train(
-                name, settings, flags, arguments, policy, arguments.updates
-            )
+            model["runs"][policy] = train(name, settings, flags, arguments, policy, updates)
             harness.write_json(arguments.out / "results.json", study)  # a run may take long
     (arguments.out / "table.md").write_text(report(study))
     print(report(study))
@@ -86,7 +86,7 @@ def parse_arguments():
     parser.add_argument("--models", default=list(SETTINGS), **names)
     parser.add_argument("--policies", default=["round_robin", "fixed_shards", "balanced"], **names)
     parser.add_argument("--sync", action="store_true", help="all workers in every update")
-    parser.add_argument("--updates", type=int, default=100, help="of every run, at least")
+    parser.add_argument("--updates", type=int, help=f"of every run, at least; if not {UPDATES}")
     parser.add_argument("--timeout", type=float, default=900, help="seconds for every run")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "parameter_servers")
     parser.add_argument(
@@ -220,9 +220,9 @@ def report(study):
     lines = [
         f"{study['hardware']}; {study['workers']} workers, {study['ps']} servers, {way} updates.",
         "",
-        "| model | policy | updates/s | server | MB an update: computed | sent | received | "
-        "largest / mean |",
-        "|---|---|---|---|---|---|---|---|",
+        "| model | policy | at the end | updates/s | server | MB an update: computed | sent | "
+        "received | largest / mean |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, model in study["models"].items():
         for policy, run in model["runs"].items():
@@ -235,7 +235,8 @@ def report(study):
                     for way in ("sent", "received")
                 )
                 cells = [f"{computed / 1e6:.2f}", sent, received]
-                first = [name, policy, f"{run['updates_per_second']:.2f}"] if i == 0 else [""] * 3
+                rate = f"{run['updates_per_second']:.2f}"
+                first = [name, policy, _end(run["curve"]), rate] if i == 0 else [""] * 4
                 last = f"{imbalance:.2f}" if i == 0 else ""
                 lines.append("| " + " | ".join([*first, str(i), *cells, last]) + " |")
     for name, model in study["models"].items():
@@ -246,6 +247,13 @@ def report(study):
             f"one process alone {1 / model['compute_seconds']:.2f} updates/s. {model['notes']}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _end(curve):
+    """The last updates' loss and accuracy in words."""
+    end = curve[-1]
+    after = f"{end['update']} updates, {end['seconds']:.0f} s"
+    return f"{after}: loss {end['loss']:.3f}, accuracy {end['accuracy']:.3f}"
 
 
 def figures(study):

@@ -146,7 +146,8 @@ def test_the_report(study):
     assert rows[0] == ["a machine; 3 workers, 2 servers, asynchronous updates."]
     # (3.3 + 3.03) / ((3.3 + 3.03 + 1 + 1) / 2) = 1.52
     sent, received = "3.30 (+10.0%)", "3.03 (+1.0%)"
-    assert rows[4] == ["tiny", "round_robin", "4.00", "0", "3.00", sent, received, "1.52"]
+    end = "2 updates, 0 s: loss 0.500, accuracy 0.500"
+    assert rows[4] == ["tiny", "round_robin", end, "4.00", "0", "3.00", sent, received, "1.52"]
     assert rows[7][-4:] == ["1", "2.00", "2.00 (+0.0%)", "2.00 (+0.0%)"]
     last = (
         "tiny: 1,000,000 parameters, batch 8 a worker; one process alone 2.00 updates/s. not MNIST"
