@@ -12,6 +12,7 @@ finding the answer's object among the eight (`model.node_loss`), which adds 128 
   quick             10,000 updates.
   relation_network  the paper's baseline: one step; 60,000 updates.
   mlp               the paper's other baseline; 60,000 updates, without node_loss: it has no nodes.
+                    They do not take it from chance.
   test              20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
