@@ -17,6 +17,7 @@ from rrn.distribute.variables import (
 )
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
+from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.progress import Progress, StopRequest
@@ -211,7 +212,10 @@ class Experiment:
         print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples)} examples")
         if notes := data.attributes["notes"]:
             print(notes)
-        for path in workdir.save_figures(self.task.figures(results)):
+        figures = self.task.figures(results)
+        if (lines := workdir.validation_lines()) and not weights:
+            figures["validation"] = draw_curves(lines)
+        for path in workdir.save_figures(figures):
             print(f"figure: {path}")
 
     def follow(self, cluster, startup_timeout):

@@ -14,7 +14,7 @@ variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
 weights.h5      the best weights; in stages the last ones
 weights_*.h5    the weights at the end of each stage
-figures/*.png   the results
+figures/*.png   the results, and in validation.png those of the validation split over the updates
 events/         TensorBoard's scalars
 """
 
@@ -84,6 +84,12 @@ class Workdir:
         temporary = self / "metrics.jsonl.tmp"
         temporary.write_text("".join(kept))
         os.replace(temporary, file)
+
+    def validation_lines(self):
+        """The validation lines of metrics.jsonl, as dicts; none before training."""
+        file = self / "metrics.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line for line in map(json.loads, lines) if "split" in line]
 
     def save_figures(self, figures):
         """name -> matplotlib figure; returns the paths."""
