@@ -88,8 +88,9 @@ class Workdir:
     def validation_lines(self):
         """The validation lines of metrics.jsonl, as dicts; none before training."""
         file = self / "metrics.jsonl"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [line for line in map(json.loads, lines) if "split" in line]
+        text = file.read_text() if file.exists() else ""
+        whole = text.rpartition("\n")[0].splitlines()  # a kill may have cut off the last
+        return [line for line in map(json.loads, whole) if "split" in line]
 
     def save_figures(self, figures):
         """name -> matplotlib figure; returns the paths."""

@@ -99,6 +99,16 @@ def test_no_metrics_yet(workdir):
     assert os.listdir(workdir.path) == ["config.json"]
 
 
+def test_validation_lines_are_those_that_are_whole(workdir):
+    assert workdir.validation_lines() == []
+    valid = {"update": 2, "split": "valid", "loss": 0.5}
+    for line in ({"update": 1, "loss": 1.0}, valid):
+        workdir.append("metrics.jsonl", line)
+    with (workdir / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 3, "split": "va')
+    assert workdir.validation_lines() == [valid]
+
+
 def test_figures(workdir):
     from matplotlib.figure import Figure
 
