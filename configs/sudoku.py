@@ -14,7 +14,7 @@ products, boards relabelled and turned at random:
          one core. Of 360 validation boards it solves 84.2 % after 64 steps, of those with 17 givens
          6 of 20. With 8 steps alone, 32,000 updates and cosine decay, 70 % and none.
          `pretrained/sudoku.h5`.
-  quick  2,500 updates of 8 steps with cosine decay: 13 minutes of one core, evaluation included;
+  quick  2,500 updates of 8 steps with cosine decay: 6.5 minutes on 2 cores, evaluation included;
          49.8 % of the test boards after 16 steps.
   test   10 updates of 8 boards of 2 steps: whether everything runs, in less than a minute.
 """
