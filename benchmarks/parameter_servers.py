@@ -29,6 +29,7 @@ from pathlib import Path
 
 from benchmarks import harness
 from benchmarks.parameter_servers_sockets import tcp_bytes
+from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
 # What makes a model small enough for seven workers on two cores and 24 GB.
@@ -196,12 +197,7 @@ def watch(process, folder, updates, timeout):
 
 def training_lines(folder):
     """The training lines of metrics.jsonl up to now."""
-    file = folder / "metrics.jsonl"
-    if not file.exists():
-        return []
-    whole = file.read_text().rpartition("\n")[0]
-    lines = [json.loads(line) for line in whole.splitlines()]
-    return [line for line in lines if "split" not in line]
+    return [line for line in Workdir(folder).metrics() if "split" not in line]
 
 
 def computed_bytes(folder, arguments):

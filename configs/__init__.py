@@ -66,3 +66,15 @@ def check_variant(variant, variants):
     """Raises ValueError for a variant that is not among `variants`."""
     if variant not in variants:
         raise ValueError(f"variants are {', '.join(variants[1:])}, got {variant!r}")
+
+
+def few_updates(config, **train):
+    """Shortens training to a matter of seconds; `train` are fields that differ."""
+    config.train.update(
+        batch_size=16,
+        num_updates=20,
+        log_every_updates=5,
+        evaluate_every_updates=20,
+        checkpoint_every_updates=10,
+    )
+    config.train.update(**train)

@@ -12,7 +12,7 @@ Variants:
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
-from configs import Evaluate, Train, check_variant, experiment
+from configs import Evaluate, Train, check_variant, experiment, few_updates
 
 VARIANTS = "", "quick", "test"
 
@@ -54,10 +54,5 @@ def get_config(variant=""):
         config.train.evaluate_every_updates = 2_000
         config.train.checkpoint_every_seconds = 60
     if variant == "test":
-        config.train.batch_size = 16
-        config.train.num_updates = 20
-        config.train.log_every_updates = 5
-        config.train.evaluate_every_updates = 20
-        config.train.validation_examples = 256
-        config.train.checkpoint_every_updates = 10
+        few_updates(config, validation_examples=256)
     return config

@@ -20,7 +20,7 @@ Variants:
   test       20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
-from configs import Evaluate, Train, check_variant, experiment
+from configs import Evaluate, Train, check_variant, experiment, few_updates
 
 VARIANTS = "", "quick", "hour", "simulated", "frozen_encoders", "test"
 
@@ -76,9 +76,5 @@ def get_config(variant=""):
         )
     if variant == "test":
         config.model.num_parts = 3
-        config.train.batch_size = 16
-        config.train.num_updates = 20
-        config.train.log_every_updates = 5
-        config.train.evaluate_every_updates = 20
-        config.train.checkpoint_every_updates = 10
+        few_updates(config)
     return config

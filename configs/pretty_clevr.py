@@ -16,7 +16,7 @@ finding the answer's object among the eight (`model.node_loss`), which adds 128 
   test              20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
-from configs import Evaluate, Train, check_variant, experiment
+from configs import Evaluate, Train, check_variant, experiment, few_updates
 
 VARIANTS = "", "cpu", "quick", "relation_network", "mlp", "test"
 
@@ -70,10 +70,5 @@ def get_config(variant=""):
         config.model.hidden_size = 256
         config.model.node_loss = 0.0
     if variant == "test":
-        config.train.batch_size = 16
-        config.train.num_updates = 20
-        config.train.log_every_updates = 5
-        config.train.evaluate_every_updates = 20
-        config.train.validation_examples = 256
-        config.train.checkpoint_every_updates = 10
+        few_updates(config, validation_examples=256)
     return config

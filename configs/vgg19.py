@@ -16,7 +16,7 @@ Variants:
   test   20 updates of a network of 32 pixels and a 32nd of the width: whether everything runs.
 """
 
-from configs import Evaluate, Train, check_variant, experiment
+from configs import Evaluate, Train, check_variant, experiment, few_updates
 
 VARIANTS = "", "quick", "test"
 
@@ -64,10 +64,5 @@ def get_config(variant=""):
         config.train.checkpoint_every_seconds = 60
     if variant == "test":
         config.model.width = 2
-        config.train.batch_size = 16
-        config.train.num_updates = 20
-        config.train.log_every_updates = 5
-        config.train.evaluate_every_updates = 20
-        config.train.validation_examples = 100
-        config.train.checkpoint_every_updates = 10
+        few_updates(config, validation_examples=100)
     return config

@@ -213,7 +213,7 @@ class Experiment:
         if notes := data.attributes["notes"]:
             print(notes)
         figures = self.task.figures(results)
-        if (lines := workdir.validation_lines()) and not weights:
+        if (lines := [line for line in workdir.metrics() if "split" in line]) and not weights:
             figures["validation"] = draw_curves(lines)
         for path in workdir.save_figures(figures):
             print(f"figure: {path}")

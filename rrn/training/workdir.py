@@ -68,29 +68,27 @@ class Workdir:
         with (self / name).open("a") as file:
             file.write(json.dumps(line) + "\n")
 
+    def metrics(self):
+        """The lines of metrics.jsonl as dicts, up to one that a kill has cut off; none before
+        training.
+        """
+        file, lines = self / "metrics.jsonl", []
+        for line in file.read_text().splitlines() if file.exists() else ():
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                break
+        return lines
+
     def keep_metrics_until(self, update):
         """Drops the lines after `update`: what a killed process did after its last checkpoint."""
         file = self / "metrics.jsonl"
         if not file.exists():
             return
-        kept = []
-        for line in file.read_text().splitlines():
-            try:
-                if json.loads(line)["update"] > update:
-                    break
-            except ValueError:
-                break  # cut off by the kill
-            kept.append(line + "\n")
+        kept = [json.dumps(line) + "\n" for line in self.metrics() if line["update"] <= update]
         temporary = self / "metrics.jsonl.tmp"
         temporary.write_text("".join(kept))
         os.replace(temporary, file)
-
-    def validation_lines(self):
-        """The validation lines of metrics.jsonl, as dicts; none before training."""
-        file = self / "metrics.jsonl"
-        text = file.read_text() if file.exists() else ""
-        whole = text.rpartition("\n")[0].splitlines()  # a kill may have cut off the last
-        return [line for line in map(json.loads, whole) if "split" in line]
 
     def save_figures(self, figures):
         """name -> matplotlib figure; returns the paths."""

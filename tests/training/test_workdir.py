@@ -99,14 +99,14 @@ def test_no_metrics_yet(workdir):
     assert os.listdir(workdir.path) == ["config.json"]
 
 
-def test_validation_lines_are_those_that_are_whole(workdir):
-    assert workdir.validation_lines() == []
-    valid = {"update": 2, "split": "valid", "loss": 0.5}
-    for line in ({"update": 1, "loss": 1.0}, valid):
+def test_metrics_are_the_lines_that_are_whole(workdir):
+    assert workdir.metrics() == []
+    lines = [{"update": 1, "loss": 1.0}, {"update": 2, "split": "valid", "loss": 0.1}]
+    for line in lines:
         workdir.append("metrics.jsonl", line)
     with (workdir / "metrics.jsonl").open("a") as file:
         file.write('{"update": 3, "split": "va')
-    assert workdir.validation_lines() == [valid]
+    assert workdir.metrics() == lines
 
 
 def test_figures(workdir):
