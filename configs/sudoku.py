@@ -12,8 +12,7 @@ Variants have batch 16, learning rate 1e-3 with warm-up, gradients clipped at 1,
 products, boards relabelled and turned at random:
   cpu    10,000 updates of 8 steps, 5,000 of 16 and 3,000 of 32 with cosine decay: 101 minutes of
          one core. Of 360 validation boards it solves 84.2 % after 64 steps, of those with 17 givens
-         6 of 20. With 8 steps alone, 32,000 updates and cosine decay, 70 % and none.
-         `pretrained/sudoku.h5`.
+         6 of 20 (one seed). `pretrained/sudoku.h5`.
   quick  2,500 updates of 8 steps with cosine decay: 6.5 minutes on 2 cores, evaluation included;
          49.8 % of the test boards after 16 steps.
   test   10 updates of 8 boards of 2 steps: whether everything runs, in less than a minute.
