@@ -26,6 +26,8 @@ def flag_error(error):
 def parse_flags(argv):
     try:
         arguments = flags.FLAGS(argv)
+        if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
+            logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
         _ = CONFIG.value.task  # fails here if there is no such file
         return arguments
     except (flags.Error, AttributeError, KeyError, OSError) as error:
@@ -81,8 +83,6 @@ def main(argv):
     from rrn.solving import solve
     from rrn.training.experiment import run
 
-    if flags.FLAGS["verbosity"].using_default_value:
-        logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:

@@ -23,6 +23,10 @@ from configs import Evaluate, Train, check_variant, experiment
 VARIANTS = "", "cpu", "quick", "test"
 
 
+def stage(steps, **train):
+    return {"name": f"steps_{steps}", "options": {"num_steps": steps}, **train}
+
+
 def get_config(variant=""):
     check_variant(variant, VARIANTS)
     config = experiment(
@@ -69,9 +73,9 @@ def get_config(variant=""):
     if variant == "cpu":
         config.model.evaluation_steps = 64
         config.train.stages = (
-            {"name": "steps_8", "num_updates": 10_000, "num_steps": 8, "decay": "constant"},
-            {"name": "steps_16", "num_updates": 5_000, "num_steps": 16, "decay": "constant"},
-            {"name": "steps_32", "num_updates": 3_000, "num_steps": 32, "learning_rate": 7e-4},
+            stage(8, num_updates=10_000, decay="constant"),
+            stage(16, num_updates=5_000, decay="constant"),
+            stage(32, num_updates=3_000, learning_rate=7e-4),
         )
         config.evaluate.by_stage = False
     if variant == "quick":

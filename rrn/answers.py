@@ -107,15 +107,16 @@ def draw_accuracy(results, name, others=()):
     """A figure of the same: a line for each step, dashed ones for other people's."""
     from matplotlib.figure import Figure  # only drawing needs it
 
-    kinds = _kinds(results, name)
-    steps = list(zip(*kinds.values(), strict=True))
+    by_kind = _kinds(results, name)
+    kinds = [int(kind) for kind in by_kind]
+    steps = list(zip(*by_kind.values(), strict=True))
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for i, percents in enumerate(steps, 1):
         shade = str(0.8 * (1 - i / len(steps)))
-        axes.plot(kinds.keys(), percents, "o-", color=shade, label=f"step {i}")
+        axes.plot(kinds, percents, "o-", color=shade, label=f"step {i}")
     for i, (label, percents) in enumerate(others):
-        axes.plot(kinds.keys(), percents, "--", color=f"C{i}", linewidth=1, label=label)
+        axes.plot(kinds, percents, "--", color=f"C{i}", linewidth=1, label=label)
     axes.set(xlabel=name, ylabel="right, %", ylim=(0, 103))
     axes.legend(fontsize=7)
     return figure

@@ -60,6 +60,7 @@ def run(arguments):
 def succeed(arguments):
     status, out, err = run(arguments)
     assert status == 0, err
+    assert "functional_saver" not in err  # nor other notes of TensorFlow's
     return out
 
 

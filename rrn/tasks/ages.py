@@ -19,7 +19,7 @@ from rrn.answers import (
     sum_readout,
 )
 from rrn.graphs import RegularGraph
-from rrn.layers import MLP, Linear
+from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 
@@ -29,7 +29,11 @@ PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
 CLASSES = 100  # of ages and differences
 OLDER, YOUNGER, AGE = range(3)
-OTHERS = np.array([[j for j in range(PEOPLE) if j != i] for i in range(PEOPLE)], np.int32)
+
+
+def others(n):
+    """All but i, for i from 0 to n - 1, `[n, n - 1]`."""
+    return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
 
 
 def create_task(config, data):
@@ -37,7 +41,7 @@ def create_task(config, data):
 
 
 class AgesNetwork(tf.Module):
-    """The network over facts, and the readout of its sum."""
+    """The network over facts, the readout of its sum, and with `node_loss` one of each fact."""
 
     def __init__(self, config):
         super().__init__(name="network")
@@ -49,7 +53,10 @@ class AgesNetwork(tf.Module):
         )
         self.readout = MLP([hidden, hidden, hidden, hidden, CLASSES], name="readout")
         if config.node_loss:
-            self.node_readout = Linear(hidden, 2 * CLASSES, name="node_readout")
+            sizes = [hidden, hidden, hidden, 2 * CLASSES]
+            self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
+        for variable in self.trainable_variables:
+            variable.assign(config.initial_scale * variable)
 
 
 class Ages:
@@ -75,31 +82,35 @@ class Ages:
         return tf.zeros_like(examples)
 
     def make_batch(self, arrays, examples, random, training):
-        """The facts' "who", "whom", "kind" and "years" `[examples, 8]`, the age's first, and their
-        people's "ages" `[examples, 8, 2]`; "asked", "answer" and "distance" `[examples]`.
+        """The "people" `[examples, 8]`, those nearest to the one whose age is told first, with
+        their "ages" and "distances" from that one; which of them is "asked" `[examples]`; and the
+        facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
+        people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
         """
         tree, told, asked = examples // PAIRS, examples // PEOPLE % PEOPLE, examples % PEOPLE
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
+        distances = tf.gather_nd(arrays["distance"], tf.stack([tree, told], axis=1))
+        people = tf.argsort(tf.cast(distances, tf.int32), axis=1, stable=True)
+        places = tf.argsort(people, axis=1)
+
         edges = tf.cast(tf.gather(arrays["edges"], tree), tf.int32)
+        last_place = tf.reduce_max(tf.gather(places, edges, batch_dims=1), axis=2)
+        edges = tf.gather(edges, tf.argsort(last_place, axis=1), batch_dims=1)
         named_first = random.uniform([PEOPLE - 1, 1], 1) < 0.5
         who, whom = tf.unstack(tf.where(named_first, edges, edges[..., ::-1]), axis=2)
-
-        who, whom = (tf.concat([told[:, None], people], axis=1) for people in (who, whom))
-        who_age, whom_age, answer = (
-            tf.gather(ages, people, batch_dims=1) for people in (who, whom, asked)
-        )
+        who, whom = (tf.concat([told[:, None], side], axis=1) for side in (who, whom))
+        who_age, whom_age = (tf.gather(ages, side, batch_dims=1) for side in (who, whom))
         is_age = who == whom
-        kind = tf.where(is_age, AGE, tf.where(who_age > whom_age, OLDER, YOUNGER))
-        distance = tf.gather_nd(arrays["distance"], tf.stack([tree, told, asked], axis=1))
         return {
+            "people": people,
+            "ages": tf.gather(ages, people, batch_dims=1),
+            "distances": tf.cast(tf.gather(distances, people, batch_dims=1), tf.int32),
+            "asked": tf.gather(places, asked, batch_dims=1),
             "who": who,
             "whom": whom,
-            "kind": kind,
+            "kind": tf.where(is_age, AGE, tf.where(who_age > whom_age, OLDER, YOUNGER)),
             "years": tf.where(is_age, who_age, tf.abs(who_age - whom_age)),
-            "ages": tf.stack([who_age, whom_age], axis=2),
-            "asked": asked,
-            "answer": answer,
-            "distance": tf.cast(distance, tf.int32),
+            "fact_ages": tf.stack([who_age, whom_age], axis=2),
         }
 
     # Model
@@ -107,28 +118,36 @@ class Ages:
     def encode(self, batch):
         return {}
 
-    def loss(self, encodings, batch, random, num_steps=None):
+    def loss(self, encodings, batch, random, num_steps=None, num_people=PEOPLE):
         """Cross-entropy of the answer, its mean over all steps, the config's `num_steps` if no
         others are given; in training with `node_loss`, plus so many times that of the ages of the
-        two people of every fact, the mean over both and all.
+        two people of every fact, the mean over both, all facts and all steps.
+
+        num_people: as if there were no more than so many, the nearest to the one whose age is told.
         """
-        graph = RegularGraph(OTHERS, tf.shape(batch["who"])[0])
-        parts = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
-        parts = [tf.one_hot(tf.reshape(batch[name], [-1]), size) for name, size in parts.items()]
-        asked = graph.broadcast_globals_to_nodes(tf.one_hot(batch["asked"], PEOPLE))
-        features = tf.concat([*parts, asked], axis=-1)
+        place = batch["asked"] % num_people
+        asked, answer, distance = (
+            tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
+        )
+        sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
+        facts = [tf.one_hot(batch[name][:, :num_people], size) for name, size in sizes.items()]
+        asked = tf.repeat(tf.one_hot(asked, PEOPLE)[:, None], num_people, axis=1)
+        features = tf.concat([*facts, asked], axis=-1)
+        features = tf.reshape(features, [-1, features.shape[-1]])
+        graph = RegularGraph(others(num_people), tf.shape(answer)[0])
         hidden = self.network.rrn(graph, features, num_steps or self.config.num_steps)
         dropped = [0.0, 0.0, self.config.readout_dropout]
         logits = sum_readout(self.network.readout, graph, hidden, dropped, random)
-        losses, outputs = answer_losses(logits, batch["answer"])
+        losses, outputs = answer_losses(logits, answer)
         if random and self.config.node_loss:
-            losses["loss"] += self.config.node_loss * self.node_loss(hidden, batch["ages"])
-        return losses, outputs
+            fact_ages = batch["fact_ages"][:, :num_people]
+            losses["loss"] += self.config.node_loss * self.node_loss(hidden, fact_ages)
+        return losses, {**outputs, "distance": distance}
 
     def node_loss(self, hidden, ages):
-        """`[examples]`: how well the ages of a fact's people can be read from it, at all steps."""
-        logits = tf.stack([self.network.node_readout(h) for h in hidden], axis=1)
-        logits = tf.reshape(logits, [-1, PEOPLE, len(hidden), 2, CLASSES])
+        """`[examples]`: how well the facts' ages `[examples, facts, 2]` can be read from each."""
+        logits = tf.cast(self.network.node_readout(tf.stack(hidden, axis=1)), tf.float32)
+        logits = tf.reshape(logits, [-1, ages.shape[1], len(hidden), 2, CLASSES])
         ages = tf.repeat(ages[:, :, None], len(hidden), axis=2)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
@@ -139,7 +158,7 @@ class Ages:
     # Results
 
     def metrics(self, batch, outputs):
-        return accuracy_metrics(outputs["correct"], batch["distance"], PEOPLE, "distance")
+        return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
 
     def results(self, arrays, examples, outputs):
         """`accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`."""

@@ -40,8 +40,8 @@ class Task(Protocol):
     def loss(self, encodings, batch: Batch, random: ExampleRandom | None):
         """(losses: name -> `[examples]`, outputs: name -> tensor `[examples, ...]`).
 
-        random: None in evaluation, where nothing is dropped. A task whose stages may differ in the
-        network's number of steps takes `num_steps=None`, too.
+        random: None in evaluation, where nothing is dropped. Whatever else it takes, as
+        `num_steps=None`, the stages of training may set.
 
         Training goes by the losses' "loss", or by those that the config's stages name. One of the
         outputs is "loss", too, by step or not; validation goes by its mean.

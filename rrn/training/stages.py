@@ -11,8 +11,8 @@ What a stage does not give (`num_updates` and `OPTIMIZER_FIELDS`) it takes from 
 objective from its stage. `loss` is one of those that the task's `loss` returns, "loss" if not
 given; `modules` are attributes of the task, or their attributes, `MODULES` if not given. A stage
 without `objectives` has one, made of its own fields; a config without stages has one stage, made of
-train's. `num_steps` are the network's in the stage, the model's if not given. The plan runs
-`train.repeats` times.
+train's. `options` are arguments of the task's `loss` in the stage, as {"num_steps": 16}. The plan
+runs `train.repeats` times.
 """
 
 import inspect
@@ -35,6 +35,7 @@ OPTIMIZER_FIELDS = (
     "l2",
     "clip_norm",
 )
+LOSS_ARGUMENTS = 3  # of every task's `loss`: encodings, batch, random
 OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
 
 
@@ -99,7 +100,7 @@ class Objective(tf.Module):
 class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
-    fields: a dict of "name", "num_updates", "num_steps", "objectives" and `OBJECTIVE_FIELDS`;
+    fields: a dict of "name", "num_updates", "options", "objectives" and `OBJECTIVE_FIELDS`;
     first: how many updates of the plan come before the stage's; repeats: how often the plan runs.
     """
 
@@ -108,7 +109,7 @@ class Stage(tf.Module):
         self.first, self.num_updates = first, fields["num_updates"]
         if self.num_updates < 1:
             raise ValueError(f"num_updates must be at least 1, got {self.num_updates}")
-        self.loss_options = _steps(fields["num_steps"], task)
+        self.options = _check_options(fields["options"], task)
         inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
         self.objectives = [
             Objective(_inherit(inherited, own), repeats * self.num_updates, task)
@@ -154,7 +155,7 @@ class Plan(tf.Module):
             raise ValueError(f"train.repeats must be at least 1, got {self.repeats}")
         defaults = {
             "name": "train",
-            "num_steps": None,
+            "options": {},
             "objectives": (),
             "loss": "loss",
             "modules": MODULES,
@@ -202,15 +203,15 @@ def stage_names(config):
     return [fields.get("name", "train") for fields in config.stages]
 
 
-def _steps(num_steps, task):
-    """The arguments of the task's `loss` that set so many steps; none for None."""
-    if num_steps is None:
-        return {}
-    if "num_steps" not in inspect.signature(task.loss).parameters:
-        raise ValueError(f"num_steps={num_steps}: this task's number of steps is its model's")
-    if num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, got {num_steps}")
-    return {"num_steps": num_steps}
+def _check_options(options, task):
+    """Raises ValueError for an option that the task's `loss` does not take, or one below 1."""
+    known = list(inspect.signature(task.loss).parameters)[LOSS_ARGUMENTS:]
+    for name, value in options.items():
+        if name not in known:
+            raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    return options
 
 
 def _inherit(fields, changes):

@@ -67,7 +67,7 @@ class Trainer(tf.Module):
         random = self.random(batch)
 
         def loss_fn(encodings, batch):
-            losses, outputs = self.task.loss(encodings, batch, random, **stage.loss_options)
+            losses, outputs = self.task.loss(encodings, batch, random, **stage.options)
             metrics = self.task.metrics(batch, outputs)
             return stage.losses(losses), stage.metrics(metrics, losses)
 

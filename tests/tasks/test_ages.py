@@ -12,7 +12,7 @@ from rrn.data import read_prepared
 from rrn.graphs import RegularGraph
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.ages import AGE, OLDER, OTHERS, YOUNGER
+from rrn.tasks.ages import AGE, OLDER, YOUNGER, others
 from tests.compare import assert_close, randomize
 
 COUNT = 512
@@ -47,7 +47,7 @@ def test_the_model_has_exactly_these_parameters(data):
     # 8 who, 8 whom, 3 kinds, 100 years, 8 asked.
     expected = mlp(127, 128, 128, 128, 128) + 2 * mlp(256, 128, 128, 128, 128)
     expected += mlp(256, 512) + mlp(128, 128, 128, 128, 100)
-    for node_loss, more in ((0.0, 0), (1.0, mlp(128, 200))):
+    for node_loss, more in ((0.0, 0), (1.0, mlp(128, 128, 128, 200))):
         variables = make_task(data, node_loss=node_loss).network.variables
         assert sum(v.shape.num_elements() for v in variables) == expected + more
     assert expected == 424_804
@@ -73,10 +73,23 @@ def test_facts_are_true_and_name_the_trees_edges(data, stories):
                     ages[b] = ages[a] - by
         assert len(set(ages.values())) == len(ages) == 8
         assert min(ages.values()) >= 0 and max(ages.values()) <= 98
-        assert batch["answer"][i] == ages[asked[i]]
-        expected = [[ages[a], ages[b]] for a, b in zip(who, whom, strict=True)]
-        np.testing.assert_array_equal(batch["ages"][i], expected)
-        assert batch["distance"][i] == data.splits["valid"]["distance"][trees[i], told[i], asked[i]]
+        people = batch["people"][i]
+        assert sorted(people) == list(range(8)) and people[batch["asked"][i]] == asked[i]
+        assert [ages[person] for person in people] == list(batch["ages"][i])
+        of_facts = [[ages[a], ages[b]] for a, b in zip(who, whom, strict=True)]
+        np.testing.assert_array_equal(batch["fact_ages"][i], of_facts)
+        distances = data.splits["valid"]["distance"][trees[i], told[i], people]
+        np.testing.assert_array_equal(batch["distances"][i], distances)
+
+
+def test_the_nearest_people_come_first_and_every_fact_ties_the_next_to_one_before(stories):
+    _, batch = stories
+    assert (np.diff(batch["distances"], axis=1) >= 0).all()
+    assert (batch["distances"][:, 0] == 0).all()
+    for who, whom, people in zip(batch["who"], batch["whom"], batch["people"], strict=True):
+        for i in range(1, 8):
+            (before,) = {who[i], whom[i]} - {people[i]}
+            assert before in people[:i]
 
 
 def test_ages_and_who_is_named_first_are_drawn_evenly(stories):
@@ -94,33 +107,47 @@ def few(stories):
     return {name: tf.constant(array[:4]) for name, array in batch.items()}
 
 
-def test_losses_equal_the_plain_formulation(data, few):
+def test_the_initial_kernels_are_scaled(data):
+    kernels = []
+    for scale in (1.0, 2.0):
+        tf.random.set_seed(0)
+        network = make_task(data, initial_scale=scale).network
+        kernels.append(network.rrn.message_fn.mlp.layers[1].w.numpy())
+    np.testing.assert_array_equal(kernels[1], 2 * kernels[0])
+    assert 0.0 < np.abs(kernels[0]).max() <= (6 / 256) ** 0.5
+
+
+@pytest.mark.parametrize("n", [8, 3])
+def test_losses_equal_the_plain_formulation(data, few, n):
     task = make_task(data, num_steps=3, node_loss=0.5, readout_dropout=0.0)
     network = task.network
     randomize(network)
     for variable in network.variables:
         variable.assign(0.3 * variable)
-    random = ExampleRandom([0, 0], [0], 1)
-    losses, outputs = task.loss({}, few, random)
+    arrays = {name: tensor.numpy() for name, tensor in few.items()}
+    places = np.arange(4), arrays["asked"] % n
+    asked = np.repeat(arrays["people"][places], n)
     sizes = {"who": 8, "whom": 8, "kind": 3, "years": 100}
-    features = [np.eye(size)[few[name].numpy().ravel()] for name, size in sizes.items()]
-    features.append(np.eye(8)[np.repeat(few["asked"].numpy(), 8)])
-    features = tf.constant(np.concatenate(features, axis=1), tf.float32)
-    states = plain_network(network.rrn, *edge_list(RegularGraph(OTHERS, 4)), features, 3)
+    features = [np.eye(size)[arrays[name][:, :n].ravel()] for name, size in sizes.items()]
+    features = tf.constant(np.concatenate([*features, np.eye(8)[asked]], axis=1), tf.float32)
+    states = plain_network(network.rrn, *edge_list(RegularGraph(others(n), 4)), features, 3)
     answers, node_losses = [], []
     for h in states:
-        logits = network.readout(tf.reduce_sum(tf.reshape(h, [4, 8, -1]), 1)).numpy()
-        answers.append(cross_entropy(logits, few["answer"].numpy()))
-        logits = (h @ network.node_readout.w + network.node_readout.b).numpy()
-        per_age = cross_entropy(logits.reshape(64, 100), few["ages"].numpy().ravel())
-        node_losses.append(per_age.reshape(4, 16).mean(axis=1))
+        logits = network.readout(tf.reduce_sum(tf.reshape(h, [4, n, -1]), 1)).numpy()
+        answers.append(cross_entropy(logits, arrays["ages"][places]))
+        logits = network.node_readout(h).numpy().reshape(-1, 100)
+        per_age = cross_entropy(logits, arrays["fact_ages"][:, :n].ravel())
+        node_losses.append(per_age.reshape(4, -1).mean(axis=1))
+    random = ExampleRandom([0, 0], [0], 1)
+    losses, outputs = task.loss({}, few, random, num_people=n)
     assert_close(outputs["loss"], np.stack(answers, 1), 1e-4)
-    expected = np.mean(answers, axis=0) + 0.5 * np.mean(node_losses, axis=0)
-    assert_close(losses["loss"], expected, 1e-4)
-    _, fewer = task.loss({}, few, random, num_steps=2)
+    expected = np.mean(answers, axis=0)
+    assert_close(losses["loss"], expected + 0.5 * np.mean(node_losses, axis=0), 1e-4)
+    np.testing.assert_array_equal(outputs["distance"], arrays["distances"][places])
+    _, fewer = task.loss({}, few, random, num_steps=2, num_people=n)
     assert_close(fewer["loss"], outputs["loss"][:, :2])
-    answer_only, _ = task.loss({}, few, None)
-    assert_close(answer_only["loss"], np.mean(answers, axis=0), 1e-4)
+    answer_only, _ = task.loss({}, few, None, num_people=n)
+    assert_close(answer_only["loss"], expected, 1e-4)
 
 
 def cross_entropy(logits, classes):

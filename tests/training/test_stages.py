@@ -162,7 +162,7 @@ WRONG = {
         {"objectives": ({"num_updates": 1},)},
         "stage s: no field num_updates; fields are loss, modules",
     ),
-    "steps": ({"num_steps": 2}, "stage s: num_steps=2: this task's number of steps is its model's"),
+    "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are none"),
     "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
     "decay": ({"decay": "line"}, "stage s: train.decay must be constant, cosine .* got 'line'"),
     "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
@@ -236,15 +236,19 @@ def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest)
             assert_close(ours, theirs)
 
 
-def test_a_stage_may_have_its_own_number_of_steps():
-    stages = {"name": "models", "num_updates": 1}, {"name": "own", "num_updates": 1, "num_steps": 6}
+def test_a_stage_may_set_what_the_loss_takes():
+    own = {"name": "own", "num_updates": 1, "options": {"num_steps": 6}}
+    stages = {"name": "models", "num_updates": 1}, own
     trainer, (iterator,) = contest_trainer(create_task=SteppedTask, stages=stages)
     batch = next(iterator)
     models, own = (trainer.gradients(stage, [batch])[0] for stage in trainer.plan.stages)
     assert_close(own, 3.0 * np.array(models))
-    message = "stage s: num_steps must be at least 1, got 0"
-    with pytest.raises(ValueError, match=message):
-        contest_trainer(create_task=SteppedTask, stages=({"name": "s", "num_steps": 0},))
+    for options, message in (
+        ({"num_steps": 0}, "stage s: num_steps must be at least 1, got 0"),
+        ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            contest_trainer(create_task=SteppedTask, stages=({"name": "s", "options": options},))
 
 
 def test_schedules_and_bias_correction_count_the_stages_own_updates(contest):
