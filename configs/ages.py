@@ -9,8 +9,8 @@ Variants, all but test with a recipe of our own: batch 512, warm-up and cosine d
 gradients clipped at 1, no dropout, bfloat16 products, initial kernels larger by 2**0.5 (which keeps
 the variance of ReLU layers), and in training a loss of reading from each fact the ages of its two
 people (`model.node_loss`). The stages grow the number of people:
-  cpu    2, 3, 4, 6, then 8 people, with 1, 2, 3, 5, then 8 steps.
-  quick  2, then 3 people, with 1, then 2 steps.
+  cpu    3, 5, then 8 people, with as many steps.
+  quick  3, then 8 people, with 2 steps.
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
@@ -58,7 +58,7 @@ def get_config(variant=""):
         config.model.node_loss = 1.0
         config.model.compute_dtype = "bfloat16"
         config.train.batch_size = 512
-        config.train.learning_rate = 5e-4
+        config.train.learning_rate = 7e-4
         config.train.warmup_updates = 200
         config.train.decay = "cosine"
         config.train.clip_norm = 1.0
@@ -67,17 +67,15 @@ def get_config(variant=""):
         config.evaluate.by_stage = False
     if variant == "cpu":
         config.train.stages = (
-            stage(2, 1, num_updates=30_000, learning_rate=1e-3),
-            stage(3, 2, num_updates=20_000),
-            stage(4, 3, num_updates=20_000),
-            stage(6, 5, num_updates=6_000),
+            stage(3, 3, num_updates=50_000),
+            stage(5, 5, num_updates=10_000),
             stage(8, 8, num_updates=10_000),
         )
     if variant == "quick":
         config.model.num_steps = 2
         config.train.stages = (
-            stage(2, 1, num_updates=8_000, learning_rate=1e-3),
-            stage(3, 2, num_updates=4_000),
+            stage(3, 2, num_updates=8_000),
+            stage(8, 2, num_updates=2_000),
         )
     if variant == "test":
         few_updates(config, validation_examples=256)
