@@ -10,7 +10,8 @@ gradients clipped at 1, no dropout, bfloat16 products, initial kernels larger by
 the variance of ReLU layers), and in training a loss of reading from each fact the ages of its two
 people (`model.node_loss`). The stages grow the number of people:
   cpu    3, 5, then 8 people, with as many steps.
-  quick  3, then 8 people, with 2 steps.
+  quick  3, then 8 people, with 2 steps; 11 minutes of one core of an AMD EPYC: all validation
+         questions of distance 0 are right, 4 % of distance 1, 2 to 3 % of the others.
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 from rrn.data import evaluation_inputs
 from rrn.distribute.devices import CPU
 from rrn.reading import reading_scope
+from rrn.training.progress import EvaluationProgress
 
 
 class Evaluator:
@@ -48,13 +49,13 @@ class Evaluator:
 
     def outputs(self):
         """name -> array `[examples, ...]`: the outputs, in the order of the split."""
-        totals = {}
+        totals, progress = {}, EvaluationProgress(self.passes * len(self.examples))
         for inputs in self.inputs:
-            for name, values in self._one_pass(inputs).items():
+            for name, values in self._one_pass(inputs, progress).items():
                 totals[name] = totals.get(name, 0) + values / self.passes
         return totals
 
-    def _one_pass(self, inputs):
+    def _one_pass(self, inputs, progress):
         arrays = {}
         for batches in zip(*inputs, strict=True):
             for examples, outputs in self._predict(batches):
@@ -64,6 +65,7 @@ class Evaluator:
                         shape = [len(self.examples), *values.shape[1:]]
                         arrays[name] = np.zeros(shape, values.dtype)
                     arrays[name][np.searchsorted(self.examples, examples)] = values
+                progress.add(len(examples))
         return arrays
 
     def results(self):

@@ -28,6 +28,28 @@ class StopRequest:
             signal.signal(number, handler)
 
 
+class EvaluationProgress:
+    """A line every half minute."""
+
+    SECONDS = 30.0
+
+    def __init__(self, num_examples):
+        self._done, self._num_examples = 0, num_examples
+        self._started = self._reported_at = time.monotonic()
+
+    def add(self, num_examples):
+        """So many examples more are done, those that fill up a last batch among them."""
+        self._done = min(self._done + num_examples, self._num_examples)
+        now = time.monotonic()
+        if now - self._reported_at < self.SECONDS:
+            return
+        self._reported_at = now
+        rate = self._done / (now - self._started)
+        left = _clock((self._num_examples - self._done) / rate)
+        counts = f"evaluated {self._done:,}/{self._num_examples:,}"
+        print(f"{counts}  {rate:,.0f} examples/s  {left} left", flush=True)
+
+
 class Progress:
     """Reports the means that training yields, and validation results."""
 

@@ -244,6 +244,15 @@ def test_a_part_of_a_split_is_evenly_spaced_and_evaluated_as_in_the_whole(num_ex
         np.testing.assert_allclose(outputs, expected, atol=1e-5)
 
 
+def test_a_long_evaluation_shows_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr("rrn.training.progress.EvaluationProgress.SECONDS", 0.0)
+    line_outputs(LineTask(), CPUS[:1], 5, passes=2)
+    lines = capsys.readouterr().out.splitlines()
+    counts = [line.split()[1] for line in lines]
+    assert counts == ["5/24", "10/24", "15/24", "20/24", "24/24", "24/24"]
+    assert all(line.endswith(" examples/s  0:00:00 left") for line in lines)
+
+
 def test_passes_average_over_other_draws():
     task = LineTask()
     passes = [line_outputs(task, CPUS[:1], 4, seed=seed) for seed in (5, 6, 7)]
