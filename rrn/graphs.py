@@ -183,6 +183,11 @@ def _relu_sums(*values):
     return _compiled(_relu_sums_of_pairs)(*values), gradient
 
 
+def all_others(n):
+    """Neighbours for `RegularGraph`, `[n, n - 1]`: every node hears all others, not itself."""
+    return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
+
+
 @dataclasses.dataclass
 class RegularGraph:
     """Every graph of the batch is the same, and every node of it has k neighbours.

@@ -7,7 +7,6 @@ A fact's features are one-hots: who, whom, which kind of fact, how many years, a
 asks for. In the fact of an age, who and whom are the same.
 """
 
-import numpy as np
 import tensorflow as tf
 
 from rrn.answers import (
@@ -18,7 +17,7 @@ from rrn.answers import (
     format_accuracy,
     sum_readout,
 )
-from rrn.graphs import RegularGraph
+from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
@@ -29,11 +28,6 @@ PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
 CLASSES = 100  # of ages and differences
 OLDER, YOUNGER, AGE = range(3)
-
-
-def others(n):
-    """All but i, for i from 0 to n - 1, `[n, n - 1]`."""
-    return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
 
 
 def create_task(config, data):
@@ -124,17 +118,22 @@ class Ages:
         two people of every fact, the mean over both, all facts and all steps.
 
         num_people: as if there were no more than so many, the nearest to the one whose age is told.
+
+        Raises:
+          ValueError: more people than there are.
         """
+        if num_people > PEOPLE:
+            raise ValueError(f"num_people must be at most {PEOPLE}, got {num_people}")
         place = batch["asked"] % num_people
         asked, answer, distance = (
             tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
         )
+        graph = RegularGraph(all_others(num_people), tf.shape(answer)[0])
         sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
-        facts = [tf.one_hot(batch[name][:, :num_people], size) for name, size in sizes.items()]
-        asked = tf.repeat(tf.one_hot(asked, PEOPLE)[:, None], num_people, axis=1)
-        features = tf.concat([*facts, asked], axis=-1)
-        features = tf.reshape(features, [-1, features.shape[-1]])
-        graph = RegularGraph(others(num_people), tf.shape(answer)[0])
+        facts = {name: tf.reshape(batch[name][:, :num_people], [-1]) for name in sizes}
+        parts = [tf.one_hot(facts[name], size) for name, size in sizes.items()]
+        asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
+        features = tf.concat([*parts, asked], axis=-1)
         hidden = self.network.rrn(graph, features, num_steps or self.config.num_steps)
         dropped = [0.0, 0.0, self.config.readout_dropout]
         logits = sum_readout(self.network.readout, graph, hidden, dropped, random)

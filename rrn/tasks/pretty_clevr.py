@@ -21,7 +21,7 @@ from rrn.answers import (
     format_accuracy,
     sum_readout,
 )
-from rrn.graphs import RegularGraph
+from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP, glorot_uniform
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
@@ -32,7 +32,7 @@ OBJECTS = 8  # also colours, markers, and jumps from 0 to 7
 QUESTIONS = OBJECTS * OBJECTS * 2  # of a scene: start, jumps, anchor by colour or by marker
 CLASSES = 2 * OBJECTS  # colours, then markers
 OBJECT_SIZE, QUESTION_SIZE = 2 + 2 * OBJECTS, CLASSES + OBJECTS
-OTHERS = np.array([[j for j in range(OBJECTS) if j != i] for i in range(OBJECTS)], np.int32)
+OTHERS = all_others(OBJECTS)
 
 # Accuracy in percent by jumps, read off the paper's plot (± 1).
 PAPER = (

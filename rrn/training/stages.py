@@ -35,8 +35,8 @@ OPTIMIZER_FIELDS = (
     "l2",
     "clip_norm",
 )
-LOSS_ARGUMENTS = 3  # of every task's `loss`: encodings, batch, random
 OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
+LOSS_ARGUMENTS = 3  # of every task's `loss`: encodings, batch, random
 
 
 class Objective(tf.Module):

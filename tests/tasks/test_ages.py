@@ -9,10 +9,10 @@ import tensorflow as tf
 from benchmarks.plain import edge_list, plain_network
 from configs.ages import get_config
 from rrn.data import read_prepared
-from rrn.graphs import RegularGraph
+from rrn.graphs import RegularGraph, all_others
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.ages import AGE, OLDER, YOUNGER, others
+from rrn.tasks.ages import AGE, OLDER, YOUNGER
 from tests.compare import assert_close, randomize
 
 COUNT = 512
@@ -130,7 +130,7 @@ def test_losses_equal_the_plain_formulation(data, few, n):
     sizes = {"who": 8, "whom": 8, "kind": 3, "years": 100}
     features = [np.eye(size)[arrays[name][:, :n].ravel()] for name, size in sizes.items()]
     features = tf.constant(np.concatenate([*features, np.eye(8)[asked]], axis=1), tf.float32)
-    states = plain_network(network.rrn, *edge_list(RegularGraph(others(n), 4)), features, 3)
+    states = plain_network(network.rrn, *edge_list(RegularGraph(all_others(n), 4)), features, 3)
     answers, node_losses = [], []
     for h in states:
         logits = network.readout(tf.reduce_sum(tf.reshape(h, [4, n, -1]), 1)).numpy()
@@ -148,6 +148,8 @@ def test_losses_equal_the_plain_formulation(data, few, n):
     assert_close(fewer["loss"], outputs["loss"][:, :2])
     answer_only, _ = task.loss({}, few, None, num_people=n)
     assert_close(answer_only["loss"], expected, 1e-4)
+    with pytest.raises(ValueError, match="num_people must be at most 8, got 9"):
+        task.loss({}, few, None, num_people=9)
 
 
 def cross_entropy(logits, classes):
