@@ -69,6 +69,14 @@ def get_config(variant=""):
         config.model.network = "mlp"
         config.model.hidden_size = 256
         config.model.node_loss = 0.0
+        config.train.batch_size = 512
+        config.train.optimizer = "muon"
+        config.train.evaluate_every_updates = 20_000
+        config.train.stages = tuple(
+            {"name": f"jumps_{n}", "options": {"num_jumps": n}, "num_updates": updates}
+            for n, updates in ((1, 5_000), (2, 75_000), (8, 160_000))
+        )
+        config.evaluate.by_stage = False
     if variant == "test":
         few_updates(config, validation_examples=256)
     return config

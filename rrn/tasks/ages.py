@@ -49,8 +49,6 @@ class AgesNetwork(tf.Module):
         if config.node_loss:
             sizes = [hidden, hidden, hidden, 2 * CLASSES]
             self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
-        for variable in self.trainable_variables:
-            variable.assign(config.initial_scale * variable)
 
 
 class Ages:

@@ -78,13 +78,13 @@ class PrettyClevrNetwork(tf.Module):
         if config.node_loss:
             self.node_kernel = tf.Variable(glorot_uniform([hidden, 1]), name="node_readout/w")
 
-    def __call__(self, batch, random):
+    def __call__(self, batch, question, random):
         """Logits of the answer `[examples, steps, CLASSES]`; with `node_loss`, those of being the
         object in question `[examples, steps, 8]`, else None.
         """
         graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
         objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
-        question = graph.broadcast_globals_to_nodes(batch["question"])
+        question = graph.broadcast_globals_to_nodes(question)
         features = tf.concat([objects, question], axis=-1)
         edges = batch["distances"][..., None]
         hidden = self.rrn(graph, features, self.config.num_steps, edges=edges)
@@ -110,11 +110,11 @@ class FlatNetwork(tf.Module):
         sizes = [inputs, *[config.hidden_size] * 4, CLASSES]
         self.mlp = MLP(sizes, config.compute_dtype, name="mlp")
 
-    def __call__(self, batch, random):
+    def __call__(self, batch, question, random):
         """Logits of the answer `[examples, 1, CLASSES]`, and None."""
         objects = tf.reshape(batch["objects"], [-1, OBJECTS * OBJECT_SIZE])
         distances = tf.reshape(batch["distances"], [-1, OBJECTS * (OBJECTS - 1)])
-        flat = tf.concat([objects, distances, batch["question"]], axis=-1)
+        flat = tf.concat([objects, distances, question], axis=-1)
         logits = self.mlp(flat, dropout(self.dropout, random))
         return tf.cast(logits, tf.float32)[:, None], None
 
@@ -149,8 +149,8 @@ class PrettyClevr:
         return tf.zeros_like(examples)
 
     def make_batch(self, arrays, examples, random, training):
-        """ "objects" `[examples, 8, 18]`: position, colour, marker; "question" `[examples, 24]`:
-        anchor, jumps; "distances" `[examples, 8, 7]`; "answer", "jumps" `[examples]`.
+        """ "objects" `[examples, 8, 18]`: position, colour, marker; "distances" `[examples, 8, 7]`;
+        "anchor", "jumps" `[examples]`; and the "answers" `[examples, 8]`, by number of jumps.
 
         In training the scene is turned by any angle and scaled by 2^u, u in [-1, 1), about the
         middle of the unit square.
@@ -161,20 +161,18 @@ class PrettyClevr:
         if training:
             positions = _turn_and_scale(positions, random)
         colours, markers = tf.gather(arrays["colours"], scene), tf.gather(arrays["markers"], scene)
-        order = tf.gather(arrays["order"], scene)
-        last = tf.cast(tf.gather_nd(order, tf.stack([start, jumps], 1), batch_dims=1), tf.int32)
+        walk = tf.cast(tf.gather_nd(arrays["order"], tf.stack([scene, start], 1)), tf.int32)
         names = tf.stack([colours, OBJECTS + markers], axis=1)  # [examples, 2, objects]
         anchor = tf.gather_nd(names, tf.stack([by_marker, start], 1), batch_dims=1)
-        answer = tf.gather_nd(names, tf.stack([1 - by_marker, last], 1), batch_dims=1)
+        answers = tf.gather(tf.gather(names, 1 - by_marker, batch_dims=1), walk, batch_dims=1)
         colours, markers = tf.one_hot(colours, OBJECTS), tf.one_hot(markers, OBJECTS)
         apart = positions[:, :, None] - tf.gather(positions, OTHERS, axis=1)
-        question = [tf.one_hot(anchor, CLASSES), tf.one_hot(jumps, OBJECTS)]
         return {
             "objects": tf.concat([positions, colours, markers], axis=-1),
-            "question": tf.concat(question, axis=-1),
             "distances": tf.norm(apart, axis=-1),
-            "answer": answer,
+            "anchor": anchor,
             "jumps": jumps,
+            "answers": answers,
         }
 
     # Model
@@ -182,20 +180,30 @@ class PrettyClevr:
     def encode(self, batch):
         return {}
 
-    def loss(self, encodings, batch, random):
+    def loss(self, encodings, batch, random, num_jumps=OBJECTS):
         """Cross-entropy of the answer, its mean over all steps; in training with `node_loss`, plus
         so many times that of finding the object among the eight, which no question states but its
         answer tells.
+
+        num_jumps: only so many numbers of jumps are asked for, from 0 on.
+
+        Raises:
+          ValueError: more numbers of jumps than there are.
         """
-        logits, node_logits = self.network(batch, random)
-        losses, outputs = answer_losses(logits, batch["answer"])
+        if num_jumps > OBJECTS:
+            raise ValueError(f"num_jumps must be at most {OBJECTS}, got {num_jumps}")
+        jumps = batch["jumps"] % num_jumps
+        answer = tf.gather(batch["answers"], jumps, batch_dims=1)
+        question = [tf.one_hot(batch["anchor"], CLASSES), tf.one_hot(jumps, OBJECTS)]
+        logits, node_logits = self.network(batch, tf.concat(question, axis=-1), random)
+        losses, outputs = answer_losses(logits, answer)
         if random and node_logits is not None:
             names = batch["objects"][..., 2:]  # one-hot colours and markers
-            has_answer = tf.gather(names, batch["answer"], axis=2, batch_dims=1)
+            has_answer = tf.gather(names, answer, axis=2, batch_dims=1)
             found = tf.repeat(has_answer[:, None], self.config.num_steps, axis=1)
             node_losses = tf.nn.softmax_cross_entropy_with_logits(found, node_logits)
             losses["loss"] += self.config.node_loss * tf.reduce_mean(node_losses, axis=1)
-        return losses, outputs
+        return losses, {**outputs, "jumps": jumps}
 
     def regularized(self):
         return []  # the authors used no L2 here
@@ -203,7 +211,7 @@ class PrettyClevr:
     # Results
 
     def metrics(self, batch, outputs):
-        return accuracy_metrics(outputs["correct"], batch["jumps"], OBJECTS, "jumps")
+        return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
 
     def results(self, arrays, examples, outputs):
         """`accuracy/jumps_0` ... `accuracy/jumps_7` and `accuracy/all` in percent, `loss`; and

@@ -1,5 +1,5 @@
-"""Adam and RMSProp as TensorFlow 1 has them, the learning rate's course, clipping, and averaged
-weights.
+"""Adam and RMSProp as TensorFlow 1 has them, Muon, the learning rate's course, clipping, and
+averaged weights.
 """
 
 import contextlib
@@ -130,13 +130,72 @@ class RMSProp(tf.Module):
                 )
 
 
-OPTIMIZERS = {"adam": Adam, "rmsprop": RMSProp}
+class Muon(tf.Module):
+    """For matrices m = μ m + g;  w = w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
+
+    (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
+    fit.) O is `orthogonalized`: all directions of the update are as long, so that one in which the
+    gradients are small is learned, too. All other variables are Adam's. A matrix in shards is put
+    together on the device of its first.
+    """
+
+    def __init__(self, variables, momentum=0.95):
+        super().__init__(name="muon")
+        self.momentum, self.variables_ = momentum, variables
+        self.matrices = [variable for variable in variables if variable.shape.rank == 2]
+        self.adam = Adam([variable for variable in variables if variable.shape.rank != 2])
+        self.m = [_slot(variable, "m") for variable in self.matrices]
+
+    def apply(self, gradients, rate, update):
+        """As `Adam.apply`."""
+        pairs = zip(shards(self.variables_), gradients, strict=True)
+        gradients = {shard.ref(): gradient for shard, gradient in pairs}
+        others = shards(self.adam.variables_)
+        self.adam.apply([gradients[shard.ref()] for shard in others], rate, update)
+        for variable, m in zip(self.matrices, self.m, strict=True):
+            parts = shards([variable])
+            part_gradients = [gradients[part.ref()] for part in parts]
+            if any(gradient is None for gradient in part_gradients):
+                continue
+            ahead = [
+                self._ahead(part_m, gradient)
+                for part_m, gradient in zip(shards([m]), part_gradients, strict=True)
+            ]
+            with tf.device(parts[0].device):
+                step = rate * 0.2 * max(variable.shape) ** 0.5
+                change = step * orthogonalized(tf.concat(ahead, axis=0))
+            rows = [part.shape[0] for part in parts]
+            for part, part_change in zip(parts, tf.split(change, rows), strict=True):
+                with tf.device(part.device):
+                    part.assign_sub(part_change)
+
+    def _ahead(self, m, gradient):
+        """g + μ m, with the m after g."""
+        with tf.device(m.device):
+            gradient = tf.convert_to_tensor(gradient)
+            return gradient + self.momentum * m.assign(self.momentum * m + gradient)
+
+
+def orthogonalized(matrix):
+    """U f(S) V' of `matrix` = U S V', f taking singular values to between 0.7 and 1.2 or so, by
+    five steps of Newton and Schulz's iteration (with Jordan's coefficients).
+    """
+    upright = matrix.shape[0] > matrix.shape[1]  # products with the smaller Gram matrix
+    x = matrix / (tf.norm(matrix) + 1e-7)  # no singular value is above 1
+    for _ in range(5):
+        gram = tf.matmul(x, x, transpose_a=upright, transpose_b=not upright)
+        polynomial = -4.7750 * gram + 2.0315 * tf.matmul(gram, gram)
+        x = 3.4445 * x + (tf.matmul(x, polynomial) if upright else tf.matmul(polynomial, x))
+    return x
+
+
+OPTIMIZERS = {"adam": Adam, "rmsprop": RMSProp, "muon": Muon}
 
 
 def create_optimizer(name, variables):
     """The optimizer `train.optimizer` of the variables."""
     if name not in OPTIMIZERS:
-        raise ValueError(f"train.optimizer must be {' or '.join(OPTIMIZERS)}, got {name!r}")
+        raise ValueError(f"train.optimizer must be one of {', '.join(OPTIMIZERS)}, got {name!r}")
     return OPTIMIZERS[name](variables)
 
 

@@ -107,16 +107,6 @@ def few(stories):
     return {name: tf.constant(array[:4]) for name, array in batch.items()}
 
 
-def test_the_initial_kernels_are_scaled(data):
-    kernels = []
-    for scale in (1.0, 2.0):
-        tf.random.set_seed(0)
-        network = make_task(data, initial_scale=scale).network
-        kernels.append(network.rrn.message_fn.mlp.layers[1].w.numpy())
-    np.testing.assert_array_equal(kernels[1], 2 * kernels[0])
-    assert 0.0 < np.abs(kernels[0]).max() <= (6 / 256) ** 0.5
-
-
 @pytest.mark.parametrize("n", [8, 3])
 def test_losses_equal_the_plain_formulation(data, few, n):
     task = make_task(data, num_steps=3, node_loss=0.5, readout_dropout=0.0)

@@ -109,21 +109,19 @@ def test_every_question_and_answer_against_a_plain_walk(data):
                     np.testing.assert_allclose(objects[:, :2], positions)
                     one_hot = np.eye(8)[colours], np.eye(8)[markers]
                     np.testing.assert_array_equal(objects[:, 2:], np.concatenate(one_hot, 1))
-                    question = np.zeros(24)
-                    question[[names[by_marker][start], 16 + jumps]] = 1
-                    np.testing.assert_array_equal(batch["question"][place], question)
-                    assert batch["answer"][place] == names[1 - by_marker][visited[-1]]
+                    assert batch["anchor"][place] == names[by_marker][start]
                     assert batch["jumps"][place] == jumps
+                    assert batch["answers"][place, jumps] == names[1 - by_marker][visited[-1]]
                     place += 1
         expected = [[distances[i, j] for j in range(8) if j != i] for i in range(8)]
         np.testing.assert_allclose(batch["distances"][place - 1], expected, rtol=1e-5)
-    assert place == len(batch["answer"])
+    assert place == len(batch["jumps"])
 
 
 def test_training_turns_and_scales_and_changes_nothing_else(data):
     task = make_task(data)
     plain, turned = (all_questions(task, data, training=t) for t in (False, True))
-    for name in ("question", "answer", "jumps"):
+    for name in ("anchor", "jumps", "answers"):
         np.testing.assert_array_equal(turned[name], plain[name])
     np.testing.assert_array_equal(turned["objects"][..., 2:], plain["objects"][..., 2:])
     scale = turned["distances"] / plain["distances"]
@@ -154,15 +152,20 @@ def some_batch(data):
     return make_task(data).make_batch(arrays, examples, random, training=True)
 
 
+def one_hot_question(batch):
+    return tf.concat([tf.one_hot(batch["anchor"], 16), tf.one_hot(batch["jumps"], 8)], axis=1)
+
+
 def test_logits_equal_the_plain_formulation(data, some_batch):
     task = make_task(data)
     randomize(task.network)
     for variable in task.network.variables:
         variable.assign(0.2 * variable)
-    logits, node_logits = task.network(some_batch, None)
+    question = one_hot_question(some_batch)
+    logits, node_logits = task.network(some_batch, question, None)
     assert node_logits is None
-    question = np.repeat(some_batch["question"].numpy(), 8, axis=0)
-    features = np.concatenate([some_batch["objects"].numpy().reshape(32, 18), question], axis=1)
+    objects = some_batch["objects"].numpy().reshape(32, 18)
+    features = np.concatenate([objects, np.repeat(question, 8, axis=0)], axis=1)
     edges = tf.reshape(some_batch["distances"], [-1, 1])
     senders, receivers = edge_list(RegularGraph(OTHERS, 4))
     states = plain_network(task.network.rrn, senders, receivers, features, 4, edges)
@@ -173,7 +176,8 @@ def test_logits_equal_the_plain_formulation(data, some_batch):
 
 def test_the_order_of_objects_does_not_matter(data, some_batch):
     task = make_task(data, node_loss=1.0)
-    logits, node_logits = task.network(some_batch, None)
+    question = one_hot_question(some_batch)
+    logits, node_logits = task.network(some_batch, question, None)
     order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
     distances = np.zeros([4, 8, 8], np.float32)
     distances[:, np.arange(8)[:, None], OTHERS] = some_batch["distances"]
@@ -181,7 +185,7 @@ def test_the_order_of_objects_does_not_matter(data, some_batch):
     objects = tf.gather(some_batch["objects"], order, axis=1)
     distances = moved[:, np.arange(8)[:, None], OTHERS]
     batch = {**some_batch, "objects": objects, "distances": tf.constant(distances)}
-    same_logits, moved_node_logits = task.network(batch, None)
+    same_logits, moved_node_logits = task.network(batch, question, None)
     assert_close(same_logits, logits, 1e-4)
     assert_close(moved_node_logits, node_logits.numpy()[:, :, order], 1e-4)
 
@@ -192,17 +196,29 @@ def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
         ExampleRandom([0, 0], [0], 1),
     )
     losses, outputs = task.loss({}, some_batch, random)
-    _, logits = task.network(some_batch, None)
+    _, logits = task.network(some_batch, one_hot_question(some_batch), None)
     attributes = some_batch["objects"].numpy()[..., 2:]
-    found = [
-        int(np.flatnonzero(a[:, k])[0])
-        for a, k in zip(attributes, some_batch["answer"], strict=True)
-    ]
+    answers = some_batch["answers"].numpy()[np.arange(4), some_batch["jumps"]]
+    found = [int(np.flatnonzero(a[:, k])[0]) for a, k in zip(attributes, answers, strict=True)]
     log_p = logits - tf.reduce_logsumexp(logits, axis=2, keepdims=True)
     node_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
     assert_close(losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(node_loss))
     answer_only, _ = task.loss({}, some_batch, None)
     assert_close(answer_only["loss"], outputs["loss"].numpy().mean(axis=1))
+
+
+def test_fewer_numbers_of_jumps(data, some_batch):
+    task = make_task(data)
+    plain = task.loss({}, some_batch, None)[1]
+    fewer = task.loss({}, some_batch, None, num_jumps=2)[1]
+    np.testing.assert_array_equal(fewer["jumps"], some_batch["jumps"].numpy() % 2)
+    same = some_batch["jumps"].numpy() < 2
+    assert 0 < same.sum() < 4
+    np.testing.assert_array_equal(fewer["loss"][same], plain["loss"][same])
+    batch = {**some_batch, "jumps": some_batch["jumps"] % 2}
+    np.testing.assert_array_equal(fewer["loss"], task.loss({}, batch, None)[1]["loss"])
+    with pytest.raises(ValueError, match="num_jumps must be at most 8, got 9"):
+        task.loss({}, some_batch, None, num_jumps=9)
 
 
 @pytest.mark.parametrize("variant", ["", "cpu", "relation_network", "mlp"])

@@ -1,4 +1,6 @@
-"""Adam, RMSProp, the learning rate, clipping and averaged weights against NumPy."""
+"""Adam, RMSProp, the learning rate, clipping and averaged weights against NumPy; Muon against
+Keras.
+"""
 
 import math
 
@@ -7,14 +9,17 @@ import pytest
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from rrn.reading import ShardedVariable
 from rrn.training.optimizer import (
     OPTIMIZERS,
     Adam,
     AveragedWeights,
+    Muon,
     RMSProp,
     clip_by_global_norm,
     create_optimizer,
     learning_rate,
+    orthogonalized,
 )
 
 
@@ -104,19 +109,60 @@ def test_rmsprop_from_zero_is_keras_without_momentum():
     assert (ours[1].numpy() != before[1]).all()
 
 
+@pytest.mark.parametrize("shape", [[5, 8], [8, 5], [6, 6], [7, 1]])
+def test_orthogonalized_keeps_the_singular_vectors_and_evens_out_the_values(shape):
+    matrix = np.random.default_rng(0).normal(size=shape)
+    u, values, vt = np.linalg.svd(matrix, full_matrices=False)
+    got = u.T @ orthogonalized(tf.constant(matrix, tf.float32)).numpy() @ vt.T
+    np.testing.assert_allclose(got, np.diag(np.diag(got)), atol=1e-4)
+    assert (abs(np.diag(got) - 0.95) < 0.3).all()
+    assert shape[1] == 1 or values.max() > 2 * values.min()
+
+
+def test_muon_is_keras_muon_without_decay():
+    rng = np.random.default_rng(0)
+    shapes = [6, 4], [4, 6], [4], [2, 3, 4], []
+    ours = [tf.Variable(rng.normal(size=shape), dtype=tf.float32) for shape in shapes]
+    theirs = [tf.keras.Variable(variable) for variable in ours]
+    muon = Muon(ours)
+    keras = tf.keras.optimizers.Muon(0.03, weight_decay=None, adam_weight_decay=None)
+    for update in range(5):
+        gradients = [tf.constant(rng.normal(size=shape), tf.float32) for shape in shapes]
+        muon.apply(gradients, tf.constant(0.03), tf.constant(update))
+        keras.apply_gradients(zip(gradients, theirs, strict=True))
+    for our, their in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(our, their, rtol=1e-3, atol=1e-5)
+
+
+def test_muon_of_a_matrix_in_shards_is_muon_of_the_matrix():
+    rng = np.random.default_rng(0)
+    value, bias = rng.normal(size=[5, 3]).astype(np.float32), tf.Variable([1.0, 2.0])
+    whole, parts = tf.Variable(value), [tf.Variable(value[:2]), tf.Variable(value[2:])]
+    sharded = ShardedVariable(parts)
+    on_whole, on_shards = Muon([whole]), Muon([bias, sharded])
+    for update in range(3):
+        gradient = tf.constant(rng.normal(size=[5, 3]), tf.float32)
+        on_whole.apply([gradient], 0.1, update)
+        on_shards.apply([tf.ones([2]), gradient[:2], gradient[2:]], 0.1, update)
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(tf.convert_to_tensor(on_shards.m[0]), on_whole.m[0], rtol=1e-5)
+    assert (bias.numpy() < [1.0, 2.0]).all()
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_no_gradient_leaves_value_and_slots_as_they_are(name):
-    variables = [tf.Variable([0.1, 0.2]), tf.Variable([0.3])]
+    variables = [tf.Variable(tf.ones(shape)) for shape in ([2], [2, 1], [3])]
+    gradients = [2.0 * variable for variable in variables]
     optimizer = create_optimizer(name, variables)
-    optimizer.apply([tf.constant([1.0, 2.0]), tf.constant([3.0])], 0.1, 0)
-    kept = [variables[0], *(v for v in optimizer.variables if v.shape == [2])]
+    optimizer.apply(gradients, 0.1, 0)
+    kept = [*variables[:2], *(v for v in optimizer.variables if v.shape in ([2], [2, 1]))]
     before = [tensor.numpy() for tensor in kept]
-    moved = variables[1].numpy()
-    optimizer.apply([None, tf.constant([3.0])], 0.1, 1)
-    assert len(kept) >= 3
+    moved = variables[2].numpy()
+    optimizer.apply([None, None, gradients[2]], 0.1, 1)
+    assert len(kept) >= 5
     for tensor, value in zip(kept, before, strict=True):
         np.testing.assert_array_equal(tensor, value)
-    assert variables[1].numpy() != moved
+    assert (variables[2].numpy() != moved).all()
 
 
 def test_slots_stand_beside_their_variables_and_are_not_trainable():
@@ -132,7 +178,7 @@ def test_slots_stand_beside_their_variables_and_are_not_trainable():
 
 
 def test_an_unknown_optimizer_is_an_error():
-    with pytest.raises(ValueError, match="optimizer must be adam or rmsprop, got 'sgd'"):
+    with pytest.raises(ValueError, match="must be one of adam, rmsprop, muon, got 'sgd'"):
         create_optimizer("sgd", [])
 
 
