@@ -38,6 +38,7 @@ class Evaluate:
 
     path: str = ""  # data.path if empty
     split: str = "test"
+    examples: int = 0  # evenly spaced; 0: all
     batch_size: int
     passes: int = 1
     by_stage: bool = True  # also with the weights at the end of each stage
@@ -68,13 +69,14 @@ def check_variant(variant, variants):
         raise ValueError(f"variants are {', '.join(variants[1:])}, got {variant!r}")
 
 
-def few_updates(config, **train):
-    """Shortens training to a matter of seconds; `train` are fields that differ."""
+def few_updates(config, examples=0):
+    """Shortens training and evaluations, each on so many examples (0: all), to seconds."""
     config.train.update(
         batch_size=16,
         num_updates=20,
         log_every_updates=5,
         evaluate_every_updates=20,
         checkpoint_every_updates=10,
+        validation_examples=examples,
     )
-    config.train.update(**train)
+    config.evaluate.examples = examples

@@ -73,11 +73,12 @@ def get_config(variant=""):
         )
     if variant == "quick":
         config.model.num_steps = 4
+        config.evaluate.examples = 100_003
         config.train.stages = (
             stage(3, 4, num_updates=2_500),
             stage(5, 4, num_updates=1_000),
             stage(8, 4, num_updates=1_000, decay="cosine"),
         )
     if variant == "test":
-        few_updates(config, validation_examples=256)
+        few_updates(config, examples=256)
     return config

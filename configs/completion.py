@@ -101,5 +101,6 @@ def get_config(variant=""):
         config.train.log_every_updates = 3
         config.train.evaluate_every_updates = 9
         config.train.validation_examples = 32
+        config.evaluate.examples = 32
         config.train.checkpoint_every_updates = 3
     return config

@@ -51,5 +51,5 @@ def get_config(variant=""):
         config.train.checkpoint_every_seconds = 60
     if variant == "test":
         config.model.width = 2
-        few_updates(config, validation_examples=100)
+        few_updates(config, examples=100)
     return config

@@ -78,5 +78,5 @@ def get_config(variant=""):
         )
         config.evaluate.by_stage = False
     if variant == "test":
-        few_updates(config, validation_examples=256)
+        few_updates(config, examples=251)
     return config

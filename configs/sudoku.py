@@ -91,5 +91,6 @@ def get_config(variant=""):
         config.train.log_every_updates = 5
         config.train.evaluate_every_updates = 10
         config.train.validation_examples = 18
+        config.evaluate.examples = 18
         config.train.checkpoint_every_updates = 5
     return config

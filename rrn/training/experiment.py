@@ -168,7 +168,7 @@ class Experiment:
         if best:
             checkpoints.save_best(loss)
 
-    def _evaluator(self, data, split, num_examples=0):
+    def _evaluator(self, data, split, num_examples):
         config, arrays = self.config, data.arrays(split)
         return Evaluator(
             self.task,
@@ -183,15 +183,13 @@ class Experiment:
         return self.workdir / f"weights_{stage}.h5"
 
     def evaluate(self, weights=None):
-        """Evaluates `weights`, or the run's best and its stages', on `config.evaluate`'s split and
-        file.
-        """
-        split, workdir = self.config.evaluate.split, self.workdir
-        data = self.data.same_kind(self.config.evaluate.path)
+        """Evaluates `weights`, or the run's best and its stages', as `config.evaluate` says."""
+        config, workdir = self.config.evaluate, self.workdir
+        data, split = self.data.same_kind(config.path), config.split
         load_weights(weights or workdir / "weights.h5", self.variables)
-        evaluator = self._evaluator(data, split)
+        evaluator = self._evaluator(data, split, config.examples)
         results, _ = evaluator.results()
-        by_stage = not weights and self.config.evaluate.by_stage
+        by_stage = not weights and config.by_stage
         results["by_stage"] = self._results_by_stage(evaluator) if by_stage else {}
         by_stage = {stage: ended["metrics"] for stage, ended in results["by_stage"].items()}
         workdir.path.mkdir(parents=True, exist_ok=True)

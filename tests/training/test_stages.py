@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from configs import Evaluate
 from rrn.data import training_inputs
 from rrn.layers import Linear
 from rrn.training import experiment
@@ -347,7 +348,7 @@ def make_run(monkeypatch):
     train = contest_config(repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"data": {"path": ""}, "variables": {"policy": "cpu"}, "seed": 1}
-    evaluate = {"path": "", "split": "test", "batch_size": 12, "passes": 1, "by_stage": True}
+    evaluate = vars(Evaluate(batch_size=12, examples=10))
     config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
     return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))
 
@@ -380,7 +381,7 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(make_run, tmp_path, 
                 for part in a[name]:
                     np.testing.assert_array_equal(a[f"{name}/{part}"][()], b[f"{name}/{part}"][()])
     results = [json.loads((folder / "results.json").read_text()) for folder in (whole, killed)]
-    assert results[0] == results[1]
+    assert results[0] == results[1] and results[0]["examples"] == 10
     check_files(whole, results[0])
 
 
