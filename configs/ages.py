@@ -9,7 +9,7 @@ Variants, all but test with a recipe of our own: Muon, batch 512, warm-up in eve
 decay in the last, gradients clipped at 1, no dropout, bfloat16 products, and in training a loss of
 reading from each fact the ages of its two people (`model.node_loss`). The stages grow the number of
 people:
-  cpu    3, 4, 5, 6, then 8 people, with as many steps.
+  cpu    3 to 8 people, with as many steps.
   quick  3, 5, then 8 people, with 4 steps.
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
@@ -65,17 +65,18 @@ def get_config(variant=""):
         config.evaluate.by_stage = False
     if variant == "cpu":
         config.train.stages = (
-            stage(3, 3, num_updates=4_000),
-            stage(4, 4, num_updates=3_000),
-            stage(5, 5, num_updates=4_000),
-            stage(6, 6, num_updates=4_000, decay="cosine"),
-            stage(8, 8, num_updates=8_000, decay="cosine", learning_rate=2e-3),
+            stage(3, 3, num_updates=1_500),
+            stage(4, 4, num_updates=2_000),
+            stage(5, 5, num_updates=2_000),
+            stage(6, 6, num_updates=3_000),
+            stage(7, 7, num_updates=3_000),
+            stage(8, 8, num_updates=10_000, decay="cosine", learning_rate=2e-3),
         )
     if variant == "quick":
         config.model.num_steps = 4
         config.evaluate.examples = 100_003
         config.train.stages = (
-            stage(3, 4, num_updates=2_500),
+            stage(3, 4, num_updates=2_000),
             stage(5, 4, num_updates=1_000),
             stage(8, 4, num_updates=1_000, decay="cosine"),
         )

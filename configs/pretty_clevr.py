@@ -11,8 +11,8 @@ finding the answer's object among the eight (`model.node_loss`), which adds 128 
   cpu               240,000 updates.
   quick             10,000 updates.
   relation_network  the paper's baseline: one step; 60,000 updates.
-  mlp               the paper's other baseline; 60,000 updates, without node_loss: it has no nodes.
-                    They do not take it from chance.
+  mlp               the paper's other baseline, without node_loss: it has no nodes. Muon, batch 512:
+                    5,000 updates of 0 jumps, 75,000 of 0 and 1, 160,000 of all.
   test              20 updates of 16 questions: whether everything runs, in less than a minute.
 """
 
