@@ -136,7 +136,8 @@ class Muon(tf.Module):
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`: all directions of the update are as long, so that one in which the
     gradients are small is learned, too. All other variables are Adam's. A matrix in shards is put
-    together on the device of its first.
+    together on the device of its first. Unlike Adam's, updates that workers make at the same time
+    are not locked: one may overwrite another's m.
     """
 
     def __init__(self, variables, momentum=0.95):
