@@ -43,7 +43,11 @@ def report(name, trainer, **others):
     values = np.concatenate([np.ravel(tf.convert_to_tensor(v)) for group in groups for v in group])
     places = [[short_device(shard.device) for shard in shards(group)] for group in groups]
     update = int(trainer.update)
+    task = trainer.task
+    batch = {**task.arrays, "noise": tf.zeros([])}
+    loss = float(tf.reduce_mean(task.loss(task.encode(batch), batch, None)[0]["loss"]))
     line = {"name": name, "values": values.tolist(), "places": places, "update": update}
+    line["whole_loss"] = loss  # of all examples, whoever's gradients were taken
     print(json.dumps({**line, **others}), flush=True)
 
 
@@ -91,6 +95,7 @@ def main(folder):
             report(f"{name} went on", trainer)
         for name in ("first_1", "async"):
             trainer, updates, _ = make(machines[name], "min_size", folder / name)
+            report(f"{name} 0", trainer)
             for count in (20, 40):
                 report(f"{name} {count}", trainer, metrics=metrics(updates(20)))
 

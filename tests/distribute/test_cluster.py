@@ -231,8 +231,7 @@ def test_late_gradients_are_dropped_and_counted(reports):
     assert reports["first_1 40"]["update"] == 40
     # Two workers, one gradient an update: what is not taken is late, but for those under way.
     assert 0 < sum(dropped) <= 40
-    losses = [reports[f"first_1 {n}"]["metrics"]["loss"] for n in (20, 40)]
-    assert losses[1] < losses[0]
+    assert reports["first_1 40"]["whole_loss"] < 0.7 * reports["first_1 0"]["whole_loss"]
 
 
 @pytest.mark.slow
@@ -246,4 +245,4 @@ def test_asynchronous_updates_and_their_staleness(reports):
         assert len(counts) == 5 and sum(counts) == 20
         assert 0 <= metrics["staleness"] <= metrics["staleness_max"] < 20
         assert np.dot(counts, range(5)) <= 20 * metrics["staleness"]
-    assert reports["async 40"]["metrics"]["loss"] < reports["async 20"]["metrics"]["loss"]
+    assert reports["async 40"]["whole_loss"] < 0.7 * reports["async 0"]["whole_loss"]
