@@ -234,8 +234,10 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
         assert gradient is not None and np.abs(gradient).max() > 0, variable.name
 
 
-def test_two_devices_equal_one(data):
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_two_devices_equal_one(data, optimizer):
     config = get_config("test")
+    config.train.optimizer = optimizer
     config.model.update(hidden_size=8, node_loss=1.0)
     task = create_task(config, data)
     initial = [variable.numpy() for variable in task.network.variables]

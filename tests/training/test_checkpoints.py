@@ -25,21 +25,21 @@ def tracked(folder, trainer, every_updates=100, every_seconds=1000):
 
 def state(trainer):
     optimizer = trainer.plan.stages[0].objectives[0].optimizer
-    averages = trainer.averages.averages
-    variables = [*trainer.model_variables, *optimizer.m, *optimizer.v, *averages]
+    variables = [*trainer.model_variables, *optimizer.variables, *trainer.averages.averages]
     return [trainer.update.numpy(), *(variable.numpy() for variable in variables)]
 
 
-@pytest.mark.parametrize("num_devices", [1, 3])
-def test_everything_that_training_needs_is_restored(tmp_path, num_devices):
-    ours, iterators = make_trainer(average_decay=0.9)
+@pytest.mark.parametrize(("optimizer", "num_devices"), [("adam", 1), ("adam", 3), ("muon", 1)])
+def test_everything_that_training_needs_is_restored(tmp_path, optimizer, num_devices):
+    fields = {"optimizer": optimizer, "average_decay": 0.9}
+    ours, iterators = make_trainer(**fields)
     checkpoints = tracked(tmp_path, ours)
     assert checkpoints.latest is None and checkpoints.latest_update() == 0
     assert checkpoints.best_loss.numpy() == np.inf
     ours.train(iterators, tf.constant(4))
     checkpoints.save_best(0.25)
     checkpoints.save()
-    theirs, _ = make_trainer(num_devices, average_decay=0.9)
+    theirs, _ = make_trainer(num_devices, **fields)
     assert Checkpoints(tmp_path, 100, 1000).latest_update() == 4
     restored = tracked(tmp_path, theirs)
     assert theirs.update == 4 and restored.best_loss.numpy() == 0.25
