@@ -17,6 +17,7 @@ class Train:
     stages: tuple = ()  # one, of all that is here
     repeats: int = 1  # of the stages
     optimizer: str = "adam"
+    muon_exclude: str = ""  # regular expression: matrices that are Adam's in Muon, too, by name
     learning_rate: float
     warmup_updates: int = 0
     decay: str = "constant"

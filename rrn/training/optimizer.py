@@ -4,6 +4,7 @@ averaged weights.
 
 import contextlib
 import math
+import re
 
 import tensorflow as tf
 
@@ -135,16 +136,24 @@ class Muon(tf.Module):
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`: all directions of the update are as long, so that one in which the
-    gradients are small is learned, too. All other variables are Adam's. A matrix in shards is put
-    together on the device of its first. Unlike Adam's, updates that workers make at the same time
-    are not locked: one may overwrite another's m.
+    gradients are small is learned, too. All other variables are Adam's, and so are the matrices in
+    whose names the regular expression `exclude` is found, if it is not empty (Jordan's advice for
+    the weights of inputs and outputs). A matrix in shards is put together on the device of its
+    first. Unlike Adam's, updates that workers make at the same time are not locked: one may
+    overwrite another's m.
+
+    Raises:
+      ValueError: `exclude` is no regular expression, or is found in no matrix's name.
     """
 
-    def __init__(self, variables, momentum=0.95):
+    def __init__(self, variables, exclude="", momentum=0.95):
         super().__init__(name="muon")
         self.momentum, self.variables_ = momentum, variables
-        self.matrices = [variable for variable in variables if variable.shape.rank == 2]
-        self.adam = Adam([variable for variable in variables if variable.shape.rank != 2])
+        matrices = [variable for variable in variables if variable.shape.rank == 2]
+        excluded = _found(exclude, matrices) if exclude else set()
+        self.matrices = [matrix for matrix in matrices if id(matrix) not in excluded]
+        by_muon = {id(matrix) for matrix in self.matrices}
+        self.adam = Adam([variable for variable in variables if id(variable) not in by_muon])
         self.m = [_slot(variable, "m") for variable in self.matrices]
 
     def apply(self, gradients, rate, update):
@@ -177,6 +186,19 @@ class Muon(tf.Module):
             return gradient + self.momentum * m.assign(self.momentum * m + gradient)
 
 
+def _found(pattern, matrices):
+    """The `id`s of the matrices in whose names the pattern is found."""
+    try:
+        found = {id(matrix) for matrix in matrices if re.search(pattern, matrix.name)}
+    except re.error as error:
+        message = f"train.muon_exclude {pattern!r} is no regular expression: {error}"
+        raise ValueError(message) from None
+    if not found:
+        names = ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
+        raise ValueError(f"train.muon_exclude {pattern!r} is found in none of {names}")
+    return found
+
+
 def orthogonalized(matrix):
     """U f(S) V' of `matrix` = U S V', f taking singular values to between 0.7 and 1.2 or so, by
     five steps of Newton and Schulz's iteration (with Jordan's coefficients).
@@ -193,10 +215,13 @@ def orthogonalized(matrix):
 OPTIMIZERS = {"adam": Adam, "rmsprop": RMSProp, "muon": Muon}
 
 
-def create_optimizer(name, variables):
-    """The optimizer `train.optimizer` of the variables."""
+def create_optimizer(config, variables):
+    """The variables' optimizer, `config.optimizer`; Muon's takes `config.muon_exclude`."""
+    name = config.optimizer
     if name not in OPTIMIZERS:
         raise ValueError(f"train.optimizer must be one of {', '.join(OPTIMIZERS)}, got {name!r}")
+    if name == "muon":
+        return Muon(variables, config.muon_exclude)
     return OPTIMIZERS[name](variables)
 
 

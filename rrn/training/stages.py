@@ -27,6 +27,7 @@ from rrn.training.optimizer import clip_by_global_norm, create_optimizer, learni
 MODULES = "encoder", "network"  # of every task
 OPTIMIZER_FIELDS = (
     "optimizer",
+    "muon_exclude",
     "learning_rate",
     "warmup_updates",
     "decay",
@@ -57,7 +58,7 @@ class Objective(tf.Module):
         self.variables_ = list(variables.values())
         if not variables:
             raise ValueError(f"modules {modules} have no variables")
-        self.optimizer = create_optimizer(self.config.optimizer, self.variables_)
+        self.optimizer = create_optimizer(self.config, self.variables_)
 
     def add_l2(self, gradients):
         """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.

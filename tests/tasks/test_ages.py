@@ -53,6 +53,31 @@ def test_the_model_has_exactly_these_parameters(data):
     assert expected == 424_804
 
 
+def test_sinusoids_are_initial_weights_of_years_and_ages_alone(data):
+    networks = []
+    for begin in (False, True):
+        tf.random.set_seed(0)
+        networks.append(make_task(data, node_loss=1.0, sinusoids=begin).network)
+    for glorot, other in zip(*(network.variables for network in networks), strict=True):
+        changed = np.any(glorot.numpy() != other.numpy())
+        assert changed == (
+            other.shape[0] == 127 or (other.shape[-1] in (100, 200) and "w" in other.name)
+        )
+    glorot, other = (network.rrn.input_fn.layers[0].w.numpy() for network in networks)
+    np.testing.assert_array_equal(
+        np.delete(glorot, range(19, 119), 0), np.delete(other, range(19, 119), 0)
+    )
+    years = {"input": other[19:119]}
+    _, network = networks
+    years["answer"] = network.readout.layers[-1].w.numpy().T
+    years["who"], years["whom"] = np.split(network.node_readout.layers[-1].w.numpy().T, 2)
+    for rows in years.values():
+        assert rows.std() == pytest.approx(glorot[19:119].std(), rel=0.3)
+        power = np.abs(np.fft.rfft(rows, axis=0)) ** 2
+        assert set(power.argmax(0)) == {1, 2, 4, 8, 16, 32}  # cycles in a century
+        np.testing.assert_allclose(power.max(0), power.sum(0), rtol=1e-4)  # and no others
+
+
 def test_facts_are_true_and_name_the_trees_edges(data, stories):
     (trees, told, asked), batch = stories
     edges = data.splits["valid"]["edges"]

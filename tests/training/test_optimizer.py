@@ -153,7 +153,7 @@ def test_muon_of_a_matrix_in_shards_is_muon_of_the_matrix():
 def test_no_gradient_leaves_value_and_slots_as_they_are(name):
     variables = [tf.Variable(tf.ones(shape)) for shape in ([2], [2, 1], [3])]
     gradients = [2.0 * variable for variable in variables]
-    optimizer = create_optimizer(name, variables)
+    optimizer = OPTIMIZERS[name](variables)
     optimizer.apply(gradients, 0.1, 0)
     kept = [*variables[:2], *(v for v in optimizer.variables if v.shape in ([2], [2, 1]))]
     before = [tensor.numpy() for tensor in kept]
@@ -179,7 +179,32 @@ def test_slots_stand_beside_their_variables_and_are_not_trainable():
 
 def test_an_unknown_optimizer_is_an_error():
     with pytest.raises(ValueError, match="must be one of adam, rmsprop, muon, got 'sgd'"):
-        create_optimizer("sgd", [])
+        create_optimizer(ConfigDict({"optimizer": "sgd"}), [])
+
+
+def test_matrices_that_muon_leaves_to_adam():
+    def made():
+        shapes = {"in/w": [3, 2], "in/b": [2], "inner/w": [2, 2], "out/w": [2, 4]}
+        return [tf.Variable(tf.ones(shape), name=name) for name, shape in shapes.items()]
+
+    def step(optimizer):
+        rng = np.random.default_rng(0)
+        shapes = [variable.shape for variable in optimizer.variables_]
+        gradients = [tf.constant(rng.normal(size=shape), tf.float32) for shape in shapes]
+        for update in range(2):
+            optimizer.apply(gradients, 0.1, update)
+        return [variable.numpy() for variable in optimizer.variables_]
+
+    config = ConfigDict({"optimizer": "muon", "muon_exclude": "^in/|out/w"})
+    got = step(create_optimizer(config, made()))
+    adam, muon = step(Adam(made())), step(Muon(made()))
+    for ours, expected in zip(got, (adam[0], adam[1], muon[2], adam[3]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert not np.allclose(adam[0], muon[0])
+    with pytest.raises(ValueError, match=r"'in\[' is no regular expression"):
+        Muon(made(), "in[")
+    with pytest.raises(ValueError, match=r"'b\$' is found in none of in/w, inner/w, out/w"):
+        Muon(made(), "b$")
 
 
 # The learning rate
