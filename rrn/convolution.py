@@ -31,6 +31,9 @@ class Conv2D(tf.Module):
 
     Output pixel (y, x) sees the kernel_size² pixels around (stride y, stride x) that are `dilation`
     apart, zeros where the image ends ("SAME" padding).
+
+    Raises:
+      ValueError: stride and dilation are both above 1.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class Conv2D(tf.Module):
         name="conv",
     ):
         super().__init__(name=name)
+        if stride > 1 and dilation > 1:
+            raise ValueError(f"only one can be above 1, got stride={stride}, dilation={dilation}")
         self.stride, self.dilation = stride, dilation
         self.compute_dtype = tf.as_dtype(compute_dtype)
         fan_in = kernel_size**2 * input_size
@@ -58,7 +63,11 @@ class Conv2D(tf.Module):
         """
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)
-        return bias_add(tf.nn.conv2d(x, w, self.stride, "SAME", dilations=self.dilation), b)
+        if self.dilation == 1:
+            return bias_add(tf.nn.conv2d(x, w, self.stride, "SAME"), b)
+        # By batches of every dilation-th pixel: without oneDNN, which is off on CPUs that have no
+        # AVX-512, tf.nn.conv2d has no gradient with dilations.
+        return bias_add(tf.nn.atrous_conv2d(x, w, self.dilation, "SAME"), b)
 
 
 class ConvTranspose2D(tf.Module):
