@@ -186,7 +186,7 @@ def test_recomputing_changes_neither_states_nor_gradients(form, options):
 
     given = [x for x in tf.nest.flatten(inputs) if x is not None and tf.size(x) > 0]
     sources = [features, *given, *network.variables]
-    assert_same(lambda: states(True), lambda: states(False), sources, real, 6, 3e-6)
+    assert_same(lambda: states(True), lambda: states(False), sources, real, 6, 1e-6)
 
 
 def test_recomputing_runs_every_step_twice_and_reads_each_variable_once():
