@@ -100,3 +100,8 @@ def test_every_variable_is_read_once():
     with reading_scope() as scope:
         conv(conv(tf.ones([1, 4, 4, 1])))
     assert scope.counts == {conv.w.ref(): 1, conv.b.ref(): 1}
+
+
+def test_stride_and_dilation_exclude_each_other():
+    with pytest.raises(ValueError, match="only one can be above 1, got stride=2, dilation=4"):
+        Conv2D(3, 4, 3, stride=2, dilation=4)
