@@ -9,7 +9,7 @@ Variants, all but test with a recipe of our own: Muon, batch 256, warm-up in eve
 decay in the last, gradients clipped at 1, no dropout, in training a loss of reading from each fact
 the ages of its two people (`model.node_loss`), and sinusoids of few frequencies as the initial
 weights of years and ages (`model.sinusoids`). The stages grow the number of people:
-  cpu    3, 4, 6, then 8 people, with as many steps.
+  cpu    3, 5, then 8 people, with as many steps.
   quick  3, then 8 people, with 4 steps.
   test   20 updates of 16 questions: whether everything runs, in less than a minute.
 """
@@ -63,16 +63,15 @@ def get_config(variant=""):
         config.train.learning_rate = 3e-3
         config.train.warmup_updates = 200
         config.train.clip_norm = 1.0
-        config.train.evaluate_every_updates = 2_000
+        config.train.evaluate_every_updates = 6_500
         config.train.checkpoint_every_seconds = 60
         config.evaluate.by_stage = False
         config.evaluate.examples = 200_003  # of 1.7 million
     if variant == "cpu":
         config.train.stages = (
             stage(3, 3, num_updates=3_000),
-            stage(4, 4, num_updates=1_300),
-            stage(6, 6, num_updates=1_350, learning_rate=2e-3),
-            stage(8, 8, num_updates=800, learning_rate=1.5e-3, decay="cosine"),
+            stage(5, 5, num_updates=4_500, learning_rate=2e-3),
+            stage(8, 8, num_updates=5_500, learning_rate=1e-3, decay="cosine"),
         )
     if variant == "quick":
         config.model.num_steps = 4
