@@ -170,16 +170,17 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, ls
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("options", ["", "edges globals dropout", "no lstm"])
-def test_recomputing_changes_neither_states_nor_gradients(form, options):
+@pytest.mark.parametrize("dtype, tolerance", [(tf.float32, 1e-5), (tf.float64, 1e-6)])
+def test_recomputing_changes_neither_states_nor_gradients(form, options, dtype, tolerance):
     graph, _, _, real, num_graphs = make_case(form)
     sizes, inputs = {}, [None, None]
     if "edges globals" in options:
         sizes = {"edge_size": EDGE, "global_size": GLOBAL}
         inputs = [draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)]
     dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws} if "dropout" in options else {}
-    # In float64 products do not round, which the order of their sums would show.
+    # In float32 products round as the order of their sums is; in float64 they do not show it.
     network = RecurrentRelationalNetwork(
-        3, 6, lstm=options != "no lstm", compute_dtype=tf.float64, **sizes
+        3, 6, lstm=options != "no lstm", compute_dtype=dtype, **sizes
     )
     features = normal(len(real), 3, seed=2)
     randomize(network)
@@ -189,7 +190,7 @@ def test_recomputing_changes_neither_states_nor_gradients(form, options):
 
     given = [x for x in tf.nest.flatten(inputs) if x is not None and tf.size(x) > 0]
     sources = [features, *given, *network.variables]
-    assert_same(lambda: states(True), lambda: states(False), sources, real, 6, 1e-6)
+    assert_same(lambda: states(True), lambda: states(False), sources, real, 6, tolerance)
 
 
 def test_recomputing_runs_every_step_twice_and_reads_each_variable_once():
