@@ -122,7 +122,10 @@ def test_training_writes_every_documented_file(trained):
     for row in rows:
         assert row.keys() == keys and row["readers"] == {"tower 0": 1, "tower 1": 1}
 
-    assert (workdir / "figures" / "error_by_task.png").read_bytes().startswith(b"\x89PNG")
+    figures = ["error_by_task.png", "training.png", "validation.png"]
+    assert sorted(os.listdir(workdir / "figures")) == figures
+    for name in figures:
+        assert (workdir / "figures" / name).read_bytes().startswith(b"\x89PNG")
     assert list((workdir / "events").glob("events.out.tfevents.*"))
     checkpoints = {p.relative_to(workdir).as_posix() for p in workdir.rglob("*.index")}
     folder = "checkpoints"

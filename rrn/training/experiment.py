@@ -211,10 +211,17 @@ class Experiment:
         if notes := data.attributes["notes"]:
             print(notes)
         figures = self.task.figures(results)
-        if (lines := [line for line in workdir.metrics() if "split" in line]) and not weights:
-            figures["validation"] = draw_curves(lines)
+        if not weights:
+            figures.update(self._curves())
         for path in workdir.save_figures(figures):
             print(f"figure: {path}")
+
+    def _curves(self):
+        """`training` and `validation`, where there is a line of either."""
+        lines = {"training": [], "validation": []}
+        for line in self.workdir.metrics():
+            lines["validation" if "split" in line else "training"].append(line)
+        return {name: draw_curves(some) for name, some in lines.items() if some}
 
     def follow(self, cluster, startup_timeout):
         """Evaluates each new checkpoint on the validation split until the cluster's chief ends."""

@@ -14,7 +14,7 @@ variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
 weights.h5      the best weights; in stages the last ones
 weights_*.h5    the weights at the end of each stage
-figures/*.png   the results, and in validation.png those of the validation split over the updates
+figures/*.png   the results, and over the updates those of training.png and validation.png
 events/         TensorBoard's scalars
 """
 
