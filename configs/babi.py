@@ -63,6 +63,9 @@ def get_config(variant=""):
         config.train.clip_norm = 1.0
         config.train.evaluate_every_updates = 3750
         config.train.checkpoint_every_seconds = 60
+    if variant == "quick":
+        config.train.optimizer = "muon"
+        config.train.muon_exclude = "^embedding|^readout/linear_2"  # words in, words out
     if variant in ("hour", "simulated"):
         config.train.num_updates = 120_000
         config.train.evaluate_every_updates = 10_000
