@@ -64,6 +64,9 @@ def get_config(variant=""):
         config.train.evaluate_every_updates = 3750
         config.train.checkpoint_every_seconds = 60
     if variant == "quick":
+        config.model.compute_dtype = "float32"  # as fast as this also where bfloat16 is emulated
+        config.train.num_updates = 5_000
+        config.train.evaluate_every_updates = 2_500
         config.train.optimizer = "muon"
         config.train.muon_exclude = "^embedding|^readout/linear_2"  # words in, words out
     if variant in ("hour", "simulated"):
