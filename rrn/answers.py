@@ -116,7 +116,7 @@ def draw_accuracy(results, name, others=()):
         shade = str(0.8 * (1 - i / len(steps)))
         axes.plot(kinds, percents, "o-", color=shade, label=f"step {i}")
     for i, (label, percents) in enumerate(others):
-        axes.plot(kinds, percents, "--", color=f"C{i}", linewidth=1, label=label)
+        axes.plot(percents, "--", color=f"C{i}", linewidth=1, label=label)  # kinds from 0
     axes.set(xlabel=name, ylabel="right, %", ylim=(0, 103))
     axes.legend(fontsize=7)
     return figure

@@ -108,6 +108,10 @@ def test_results_by_kind_their_table_and_figure():
     table = format_accuracy(results, "jumps", [("paper", (90, 80))]).splitlines()
     rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
     assert [line[34:].split() for line in table] == rows
-    axes = draw_accuracy(results, "jumps", [("paper", (90, 80))]).axes[0]
-    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
-    assert drawn == {"step 1": [100, 0], "step 2": [50, 50], "paper": [90, 80]}
+    axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert drawn == {
+        "step 1": [[0, 100], [2, 0]],
+        "step 2": [[0, 50], [2, 50]],
+        "paper": [[0, 90], [1, 85], [2, 80]],  # of all kinds
+    }
