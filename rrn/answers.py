@@ -93,11 +93,13 @@ def _kinds(results, name):
 def format_accuracy(results, name, others=()):
     """A table of what `accuracy_by_kind` gives: a row for each step, a column for each kind.
 
-    others: (name, percents by kind) of other people's.
+    others: (name, percents by kind, from 0) of other people's.
     """
-    columns = {**_kinds(results, name), "all": results["by_step"]["accuracy/all"]}
+    kinds = _kinds(results, name)
+    columns = {**kinds, "all": results["by_step"]["accuracy/all"]}
     rows = [(f"step {i + 1}", v) for i, v in enumerate(zip(*columns.values(), strict=True))]
     lines = [f"{f'right, %; {name}:':<34}" + "".join(f"{kind:>7}" for kind in columns)]
+    others = [(row, [percents[int(kind)] for kind in kinds]) for row, percents in others]
     for row, percents in [*rows, *others]:
         lines.append(f"{row:<34}" + "".join(f"{percent:7.1f}" for percent in percents))
     return "\n".join(lines)

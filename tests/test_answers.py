@@ -105,7 +105,7 @@ def test_results_by_kind_their_table_and_figure():
     }
     assert results["by_step"] == by_step
     assert results["metrics"] == {name: values[-1] for name, values in by_step.items()}
-    table = format_accuracy(results, "jumps", [("paper", (90, 80))]).splitlines()
+    table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
     rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
     assert [line[34:].split() for line in table] == rows
     axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
