@@ -16,53 +16,20 @@ Variants:
   test   20 updates of a network of 32 pixels and a 32nd of the width: whether everything runs.
 """
 
-from configs import Evaluate, Train, check_variant, experiment, few_updates
+from configs import mnist_cnn
 
-VARIANTS = "", "quick", "test"
+VARIANTS = mnist_cnn.VARIANTS
 
 
 def get_config(variant=""):
-    check_variant(variant, VARIANTS)
-    config = experiment(
-        task="classification",
-        data="data/mnist.h5",
-        model={
-            "input_size": 224,
-            "width": 64,
-            "kernel_size": 3,
-            "blocks": (
-                (1, 1),
-                (2, 2),
-                (4,) * 4,
-                (8,) * 4,
-                (8,) * 4,
-            ),  # convolutions' channels by block, over width
-            "dense": (64, 64),  # hidden layers' sizes over width
-            "dropout": 0.5,
-            "compute_dtype": "float32",
-        },
-        train=Train(
-            batch_size=128,
-            num_updates=8_600,
-            optimizer="rmsprop",
-            learning_rate=1e-4,
-            decay="exponential",
-            decay_rate=0.95,  # in every decay_updates: an epoch
-            decay_updates=430,
-            evaluate_every_updates=430,
-            checkpoint_every_updates=430,
-        ),
-        evaluate=Evaluate(batch_size=250),
+    """`mnist_cnn`'s, of another network."""
+    config = mnist_cnn.get_config(variant)
+    config.model.update(
+        input_size=32 if variant else 224,
+        width={"": 64, "quick": 16, "test": 2}[variant],
+        kernel_size=3,
+        blocks=((1, 1), (2, 2), (4,) * 4, (8,) * 4, (8,) * 4),
+        dense=(64, 64),
     )
-    if variant:
-        config.model.input_size = 32
-    if variant == "quick":
-        config.model.width = 16
-        config.model.compute_dtype = "bfloat16"
-        config.train.num_updates = 1500
-        config.train.evaluate_every_updates = 500
-        config.train.checkpoint_every_seconds = 60
-    if variant == "test":
-        config.model.width = 2
-        few_updates(config, examples=100)
+    config.train.learning_rate = 1e-4
     return config
