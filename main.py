@@ -46,7 +46,12 @@ DEVICES = flags.DEFINE_string(
     "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."
 )
 WORKDIR = flags.DEFINE_string("workdir", None, "Where results go; runs/<config> if not given.")
-WEIGHTS = flags.DEFINE_string("weights", None, "Start from, or evaluate, this weights file.")
+WEIGHTS = flags.DEFINE_string(
+    "weights",
+    None,
+    "Start from, evaluate or solve with this weights file. Solving without it takes the workdir's, "
+    "else pretrained/sudoku.h5.",
+)
 MODE = flags.DEFINE_enum(
     "mode",
     "train",
@@ -57,10 +62,14 @@ LOCAL_CLUSTER = flags.DEFINE_string(
     "local_cluster", None, "Train on processes of this machine: ps=2,worker=7."
 )
 SYNC = flags.DEFINE_bool(
-    "sync", True, "In a cluster: all workers make one update together, or each its own."
+    "sync",
+    True,
+    "In a cluster: one update from all workers' gradients, or (--nosync) each worker by itself.",
 )
 REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
-    "replicas_to_aggregate", 0, "With --sync: the first so many workers' gradients; 0: all."
+    "replicas_to_aggregate",
+    0,
+    "With --sync: average the gradients of the first so many workers, drop the others'; 0: all.",
 )
 STARTUP_TIMEOUT = flags.DEFINE_float(
     "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."

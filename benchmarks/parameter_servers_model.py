@@ -60,7 +60,7 @@ def table(study, gbit, numbers_of_servers, rate=asynchronous_rate):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("file", help="what `benchmarks.parameter_servers --json` wrote")
+    parser.add_argument("file", help="results.json that `benchmarks.parameter_servers` wrote")
     parser.add_argument("--gbit", type=float, default=10, help="of each machine's network card")
     parser.add_argument("--ps", default="2,8,32", help="numbers of servers, separated by commas")
     parser.add_argument("--sync", action="store_true", help="synchronous updates")

@@ -14,13 +14,13 @@ class Train:
 
     batch_size: int  # of all devices together
     num_updates: int
-    stages: tuple = ()  # one, of all that is here
+    stages: tuple = ()  # see rrn/training/stages.py; (): one, of all that is here
     repeats: int = 1  # of the stages
-    optimizer: str = "adam"
-    muon_exclude: str = ""  # regular expression: matrices that are Adam's in Muon, too, by name
+    optimizer: str = "adam"  # or muon, rmsprop
+    muon_exclude: str = ""  # regular expression on names: matrices that Muon leaves to Adam
     learning_rate: float
     warmup_updates: int = 0
-    decay: str = "constant"
+    decay: str = "constant"  # or cosine, exponential
     decay_rate: float = 1.0  # of decay exponential, in every decay_updates
     decay_updates: int = 0
     l2: float = 0.0
@@ -41,7 +41,7 @@ class Evaluate:
     split: str = "test"
     examples: int = 0  # evenly spaced; 0: all
     batch_size: int
-    passes: int = 1
+    passes: int = 1  # over the examples, whose draws differ
     by_stage: bool = True  # also with the weights at the end of each stage
 
 
@@ -59,7 +59,7 @@ def experiment(*, task, data, model, train, evaluate):
             "model": model,
             "train": vars(train),
             "evaluate": vars(evaluate),
-            "variables": {"policy": "cpu"},
+            "variables": {"policy": "cpu"},  # where they are: see rrn/distribute/variables.py
         }
     )
 

@@ -112,8 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--supplement",
         metavar="X",
-        help="fill missing files: with a text file qaN_..., from the archive's folder 'en',"
-        " or with 'simulated' stories ('simulated:3': task 3 only)",
+        help="fill missing files from X: a text file qaN_..., 'en' (that folder of the archive),"
+        " 'simulated' (stories), or 'simulated:3' (for task 3 only)",
     )
     parser.add_argument(
         "--allow-missing", action="store_true", help="leave out what is missing instead of failing"

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"--{split}_pool",
             type=int,
             metavar="N",
-            help=f"puzzles of the {split} pool ({share:,} of every {PAPER_PUZZLES:,})",
+            help=f"puzzles of the {split} pool (if not given {share:,} of every {PAPER_PUZZLES:,})",
         )
     for split, count in (("train", 10_000), ("valid", 1_000), ("test", 1_000)):
         parser.add_argument(

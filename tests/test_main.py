@@ -295,8 +295,8 @@ WRONG = {
     "schema": (["--config.data.path={other}"], ["('sudoku', 1)", "('babi', 1)"]),
     "decay": (["--config.train.decay=line"], ["train.decay must be constant", "'line'"]),
     "policy": (["--config.variables.policy=gpu"], ["variables.policy", "'gpu'"]),
-    "weights": (["--mode=evaluate", "--weights=none.h5"], ["none.h5: not a readable weights file"]),
-    "untrained": (["--mode=evaluate"], ["weights.h5: not a readable weights file"]),
+    "weights": (["--mode=evaluate", "--weights=none.h5"], ["none.h5: no such file"]),
+    "untrained": (["--mode=evaluate"], ["weights.h5: no such file; a run writes it"]),
     "workdir": (["--workdir={trained}"], ["another config", "train.learning_rate: 0.005 there"]),
 }
 

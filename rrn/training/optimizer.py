@@ -135,11 +135,11 @@ class Muon(tf.Module):
     """For matrices m = μ m + g;  w = w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
-    fit.) O is `orthogonalized`: all directions of the update are as long, so that one in which the
-    gradients are small is learned, too. All other variables are Adam's, and so are the matrices in
-    whose names the regular expression `exclude` is found, if it is not empty (Jordan's advice for
-    the weights of inputs and outputs). A matrix in shards is put together on the device of its
-    first. Unlike Adam's, updates that workers make at the same time are not locked: one may
+    fit.) O is `orthogonalized`: all directions of the update have the same length, so that one in
+    which the gradients are small is learned, too. All other variables are Adam's, and so are the
+    matrices in whose names the regular expression `exclude` is found, if it is not empty (Jordan's
+    advice for the weights of inputs and outputs). A matrix in shards is put together on the device
+    of its first. Unlike Adam's, updates that workers make at the same time are not locked: one may
     overwrite another's m.
 
     Raises:

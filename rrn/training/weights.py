@@ -38,6 +38,8 @@ def load_weights(path, variables):
     try:
         with h5py.File(path, "r") as file:
             file.visititems(collect)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; a run writes it after its validation") from None
     except OSError as error:
         raise ValueError(f"{path}: not a readable weights file: {error}") from None
     wanted = {_name(variable): tuple(variable.shape) for variable in variables}

@@ -48,12 +48,15 @@ def test_every_difference_is_listed_and_nothing_is_changed(tmp_path):
         np.testing.assert_array_equal(variable, value)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"not HDF5"])
-def test_what_is_not_a_weights_file_is_an_error(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "no such file"), (b"", "not a readable"), (b"not HDF5", "not a readable")],
+)
+def test_what_is_not_a_weights_file_is_an_error(tmp_path, content, message):
     path = tmp_path / "weights.h5"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"weights\.h5: not a readable weights file"):
+    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
         load_weights(path, variables_of(2, 1))
 
 
