@@ -1,14 +1,22 @@
-"""The documentation's Python runs as it is written, but for the number of updates."""
+"""The documentation's Python runs as it is written, but for the number of updates; the flags of its
+commands exist.
+"""
 
+import argparse
+import itertools
 import os
 import re
 import runpy
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 
+from data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,6 +82,46 @@ def test_the_task_of_core_numbers_runs_and_learns(monkeypatch, capsys):
     losses = runpy.run_path(ROOT / "docs/core_numbers.py", run_name="__main__")["losses"]
     assert len(losses) == 40 and sum(losses[-10:]) < 0.8 * sum(losses[:10])
     assert capsys.readouterr().out.count("% of the nodes right by step: 1: ") == 3
+
+
+def commands(program):
+    """What comes after `python PROGRAM` in the lines of shell of README.md and docs/."""
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    text = "\n".join(document.read_text(encoding="utf-8") for document in documents)
+    found = re.findall(rf"^    (?:TF_CONFIG=\S+ \S+ )?python {program}(.*)$", text, re.MULTILINE)
+    assert found, f"no document has a line `python {program}`"
+    return sorted({tuple(shlex.split(arguments, comments=True)) for arguments in found})
+
+
+@pytest.mark.parametrize("arguments", commands(r"main\.py"), ids=" ".join)
+def test_main_takes_every_command(arguments):
+    parse = "import sys, main; main.parse_flags(sys.argv)"
+    subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
+    files = [value for flag, value in itertools.pairwise(arguments) if flag == "--weights"]
+    assert all((ROOT / file).exists() for file in files)
+
+
+@pytest.mark.parametrize("arguments", commands("-m data_prep"), ids=" ".join)
+def test_data_prep_takes_every_command(arguments, monkeypatch):
+    for module in data_prep.DATA_SETS.values():
+        monkeypatch.setattr(module, "run", lambda options: None)
+    assert data_prep.main(arguments) == 0
+
+
+@pytest.mark.parametrize("arguments", commands(r"-m (?=benchmarks)"), ids=" ".join)
+def test_benchmarks_take_every_command(arguments, monkeypatch):
+    class ParsedError(Exception):
+        pass
+
+    def parse_only(parser):
+        parse(parser)
+        raise ParsedError
+
+    parse = argparse.ArgumentParser.parse_args
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+    monkeypatch.setattr(sys, "argv", list(arguments))
+    with pytest.raises(ParsedError):
+        runpy.run_module(arguments[0], run_name="__main__")
 
 
 def executable(path, script):
