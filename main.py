@@ -109,7 +109,7 @@ def main(argv):
             replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
             startup_timeout=STARTUP_TIMEOUT.value,
         )
-    except (ValueError, FloatingPointError, ConnectionError) as error:
+    except (ValueError, FloatingPointError, OSError) as error:
         if logging.level_debug():
             raise
         sys.exit(f"error: {error}")

@@ -39,7 +39,7 @@ class Evaluate:
 
     path: str = ""  # data.path if empty
     split: str = "test"
-    examples: int = 0  # evenly spaced; 0: all
+    examples: int = 0  # drawn, from all over the split; 0: all
     batch_size: int
     passes: int = 1  # over the examples, whose draws differ
     by_stage: bool = True  # also with the weights at the end of each stage

@@ -48,7 +48,7 @@ def get_config(variant=""):
             learning_rate=1e-4,
             l2=0.0,
             evaluate_every_updates=10_000,
-            validation_examples=20_011,  # a prime, for all pairs of people
+            validation_examples=20_000,
             checkpoint_every_updates=10_000,
         ),
         evaluate=Evaluate(batch_size=1024),
@@ -67,7 +67,7 @@ def get_config(variant=""):
         config.train.evaluate_every_updates = 6_500
         config.train.checkpoint_every_seconds = 60
         config.evaluate.by_stage = False
-        config.evaluate.examples = 200_003  # of 1.7 million
+        config.evaluate.examples = 200_000  # of 1.7 million
     if variant == "cpu":
         config.train.stages = (
             stage(3, 3, num_updates=3_000),
@@ -77,7 +77,7 @@ def get_config(variant=""):
         )
     if variant == "quick":
         config.model.num_steps = 4
-        config.evaluate.examples = 20_011
+        config.evaluate.examples = 20_000
         config.train.stages = (
             stage(3, 3, num_updates=3_000),
             stage(5, 4, num_updates=1_500, learning_rate=2e-3),

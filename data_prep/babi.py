@@ -162,6 +162,11 @@ def run(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise DataError(f"--seed {args.seed}: a seed is at least 0")
     if args.source == "simulated":
+        if args.supplement or args.sha256 or args.allow_missing:
+            raise DataError(
+                "--supplement, --sha256 and --allow-missing go with an archive, not with"
+                " --source simulated"
+            )
         source, sha256, notes = args.source, "", ["All questions are simulated"]
         stories = _simulate_all(args.tasks, args.folder, args.seed, args.stories)
     else:
@@ -417,7 +422,8 @@ def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Sto
     for task in TASKS:
         distinct = list(dict.fromkeys(story for story in stories if story.task == task))
         rng = np.random.default_rng((seed, task))
-        drawn = rng.permutation(len(distinct))[: round(len(distinct) / 10)]
+        tenth = max(round(len(distinct) / 10), int(len(distinct) > 1))
+        drawn = rng.permutation(len(distinct))[:tenth]
         valid.update(distinct[i] for i in drawn)
     return (
         [story for story in stories if story not in valid],

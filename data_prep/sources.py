@@ -38,6 +38,8 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
     """
     if is_url(source):
         path = download_folder / Path(urllib.parse.urlsplit(source).path).name
+        if path == download_folder:
+            raise DataError(f"{source}: names no file; give an archive's URL")
         if not path.exists():
             return download(source, path, sha256)
         print(f"{path}: downloaded earlier, used again")

@@ -30,10 +30,15 @@ class PreparedData:
     shared: dict
     splits: dict
 
+    def check_split(self, split):
+        if split not in self.splits:
+            raise ValueError(
+                f"{self.path}: split must be one of {sorted(self.splits)}, got {split!r}"
+            )
+
     def arrays(self, split):
         """The split's tensors and the shared ones, by name; on the CPU."""
-        if split not in self.splits:
-            raise ValueError(f"split must be one of {sorted(self.splits)}, got {split!r}")
+        self.check_split(split)
         with tf.device("CPU:0"):
             return {
                 name: tf.constant(array)
@@ -96,11 +101,11 @@ def device_slice(batch_size, num_devices, device):
     return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
 
 
-def _make_batch(task, arrays, examples, rows, random, batch_size, training):
-    """The task's batch of `examples`, sorted by size; `rows` are their keys for `random`."""
+def _make_batch(task, arrays, examples, random, training):
+    """The task's batch of `examples`, sorted by size; `random.rows` are their keys."""
     order = tf.argsort(task.sizes(arrays, examples), stable=True)
-    examples, rows = tf.gather(examples, order), tf.gather(rows, order)
-    random = ExampleRandom(random, rows, batch_size)
+    examples, rows = tf.gather(examples, order), tf.gather(random.rows, order)
+    random = ExampleRandom(random.seed, rows, random.batch_size)
     batch = task.make_batch(arrays, examples, random, training)
     return {**batch, "examples": examples, "rows": rows}
 
@@ -124,9 +129,8 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update, s
         if not isinstance(stream, int) or stream:
             update_seed = fold_in(update_seed, stream)
         examples = task.draw_examples(arrays, fold_in(update_seed, 0), batch_size)[first:last]
-        rows = tf.range(first, last)
-        inputs_seed = fold_in(update_seed, 1)
-        batch = _make_batch(task, arrays, examples, rows, inputs_seed, batch_size, training=True)
+        random = ExampleRandom(fold_in(update_seed, 1), tf.range(first, last), batch_size)
+        batch = _make_batch(task, arrays, examples, random, training=True)
         return {**batch, "seed": fold_in(update_seed, 2)}
 
     def pipeline(first, last):
@@ -147,7 +151,6 @@ def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
     depend on `batch_size`, devices or the other examples. The last batches are filled up with the
     first example.
     """
-    split_size = task.num_examples(arrays)
     num_examples = len(examples)
     per_device = -(-batch_size // num_devices)
     num_batches = -(-num_examples // (per_device * num_devices))
@@ -155,7 +158,7 @@ def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
     def batch_of(index):
         places = index * per_device + tf.range(per_device, dtype=tf.int64)
         ids = tf.gather(examples, tf.where(places < num_examples, places, 0))
-        return _make_batch(task, arrays, ids, ids, [seed, 1], split_size, training=False)
+        return _make_batch(task, arrays, ids, ExampleRandom([seed, 1], ids), training=False)
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)

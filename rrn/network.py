@@ -186,6 +186,8 @@ class RecurrentRelationalNetwork(tf.Module):
         every part of a union.
         recompute: keep only h and c of every step, and compute the rest again in the backward pass.
         """
+        if num_steps < 1:
+            raise ValueError(f"num_steps must be at least 1, got {num_steps}")
         x = self.input_fn(features)
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
         # What x contributes to node_fn is the same at every step; and two linear layers in a row

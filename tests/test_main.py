@@ -297,6 +297,10 @@ WRONG = {
     "policy": (["--config.variables.policy=gpu"], ["variables.policy", "'gpu'"]),
     "weights": (["--mode=evaluate", "--weights=none.h5"], ["none.h5: no such file"]),
     "untrained": (["--mode=evaluate"], ["weights.h5: no such file; a run writes it"]),
+    "number": (["--config.train.clip_norm=-1"], ["train.clip_norm must be at least 0.0, got -1"]),
+    "evaluated data": (["--config.evaluate.path=none.h5"], ["none.h5: no such file", "data_prep"]),
+    "no cluster": (["--nosync"], ["--nosync", "are for clusters: --local_cluster or TF_CONFIG"]),
+    "no folder": (["--workdir={trained}/config.json"], ["File exists", "config.json"]),
     "workdir": (["--workdir={trained}"], ["another config", "train.learning_rate: 0.005 there"]),
 }
 

@@ -112,6 +112,8 @@ def read(path: Path) -> dict[int, list[Story]]:
     """Returns the training and validation stories of a prepared file, by task."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; prepare it with python -m data_prep babi --out")
+    if not h5py.is_hdf5(path):
+        raise DataError(f"{path}: not an HDF5 file")
     stories: dict[int, list[Story]] = {}
     with h5py.File(path) as file:
         if file.attrs.get("schema") != "babi":

@@ -63,11 +63,12 @@ def parse_tf_config(text):
     """
     try:
         config = json.loads(text)
-        addresses, task = dict(config["cluster"]), config["task"]
-        role, index = task["type"], task["index"]
     except ValueError as error:
         raise ValueError(f"TF_CONFIG: not JSON: {error}; it begins {text[:40]!r}") from None
-    except (KeyError, TypeError):
+    try:
+        addresses, task = dict(config["cluster"]), config["task"]
+        role, index = task["type"], task["index"]
+    except (KeyError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG: expected {"cluster": {ROLE: ["HOST:PORT"]}, "task": {"type": ROLE, '
             f'"index": 0}}}}, got {text!r}'
@@ -84,6 +85,8 @@ def _check(addresses, role, index):
             isinstance(a, str) and re.fullmatch(r"[^:\s]+:\d{1,5}", a) for a in those
         ):
             raise ValueError(f'TF_CONFIG: {name} must be a list of "HOST:PORT", got {those!r}')
+        if wrong := [a for a in those if not 0 < _host_port(a)[1] < 2**16]:
+            raise ValueError(f"TF_CONFIG: {name}: ports are 1 to 65535, got {', '.join(wrong)}")
     everyone = [address for those in addresses.values() for address in those]
     if twice := sorted({address for address in everyone if everyone.count(address) > 1}):
         raise ValueError(f"TF_CONFIG: two processes cannot both be at {', '.join(twice)}")
@@ -249,23 +252,26 @@ def connect(cluster, startup_timeout):
 
 
 @contextlib.contextmanager
-def naming_the_dead(cluster, workers_too):
+def naming_the_dead(cluster, min_workers):
     """Within it, what TensorFlow raises when a process has gone is a ConnectionError that names it.
 
-    workers_too: whether the run ends when a worker goes, as it always does when a server goes.
+    min_workers: the run ends when fewer workers are left, as it always does when a server goes.
     TensorFlow notices a dead process at once; where it does not, the run ends all the same, after
     `2 * GONE_SECONDS`, or for a machine that has vanished, about twice `SILENT_SECONDS`.
     """
     over = threading.Event()
-    roles = ("ps", "worker") if workers_too else ("ps",)
+    roles = ("ps", "worker") if min_workers else ("ps",)
+    num_workers = len(cluster.processes("worker"))
 
     def watch():
         gone_since = {}
         while not over.wait(PROBE_SECONDS):
             gone, now = cluster.gone(*roles), time.monotonic()
             gone_since = {p: gone_since.get(p, now) for p in gone}
-            if any(now - since > 2 * GONE_SECONDS for since in gone_since.values()):
-                print(f"error: {_lost(gone)}", file=sys.stderr, flush=True)
+            lost = [p for p, since in gone_since.items() if now - since > 2 * GONE_SECONDS]
+            workers = [process for process in lost if process[0] == "worker"]
+            if len(lost) > len(workers) or num_workers - len(workers) < min_workers:
+                print(f"error: {_lost(lost)}", file=sys.stderr, flush=True)
                 os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

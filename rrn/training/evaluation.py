@@ -1,4 +1,4 @@
-"""Predictions on a split, or on an even part of it."""
+"""Predictions on a split, or on a part of it."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,6 +7,14 @@ from rrn.data import evaluation_inputs
 from rrn.distribute.devices import CPU
 from rrn.reading import reading_scope
 from rrn.training.progress import EvaluationProgress
+
+
+def spread(number, size):
+    """`number` of the integers from 0 to `size` - 1, increasing: one drawn from each of as many
+    intervals, always the same. (At equal distances they might all be of one kind.)
+    """
+    bounds = np.arange(number + 1, dtype=np.int64) * size // number
+    return np.random.default_rng(0).integers(bounds[:-1], bounds[1:]).astype(np.int32)
 
 
 class Evaluator:
@@ -18,12 +26,10 @@ class Evaluator:
 
     def __init__(self, task, config, devices, arrays, seed, num_examples=0):
         """config: the experiment's `evaluate`; arrays: the split's, from `PreparedData.arrays`;
-        num_examples: so many of the split, evenly spaced (0: all).
+        num_examples: so many of the split, by `spread` (0: all).
         """
         split_size = task.num_examples(arrays)
-        num_examples = min(num_examples, split_size) or split_size
-        spaced = np.arange(num_examples) * split_size // num_examples
-        self.examples = spaced.astype(np.int32)
+        self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
         self.devices, self.passes = devices, config.passes
         self.inputs = [
@@ -52,8 +58,8 @@ class Evaluator:
         totals, progress = {}, EvaluationProgress(self.passes * len(self.examples))
         for inputs in self.inputs:
             for name, values in self._one_pass(inputs, progress).items():
-                totals[name] = totals.get(name, 0) + values / self.passes
-        return totals
+                totals[name] = totals.get(name, 0) + values
+        return {name: total / self.passes for name, total in totals.items()}
 
     def _one_pass(self, inputs, progress):
         arrays = {}

@@ -17,6 +17,7 @@ from rrn.distribute.variables import (
 )
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
+from rrn.training.checks import check_numbers
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import ClusterMachines, OneMachine
@@ -41,6 +42,10 @@ def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how)
     """
     if cluster and cluster.role in ("worker", "ps"):
         return serve(cluster, how["startup_timeout"])
+    if not cluster and (not how.get("sync", True) or how.get("replicas_to_aggregate")):
+        raise ValueError(
+            "--nosync and --replicas_to_aggregate are for clusters: --local_cluster or TF_CONFIG"
+        )
     if cluster and mode == "evaluate":
         raise ValueError("--mode evaluate runs on one machine: without --local_cluster, TF_CONFIG")
     tf.random.set_seed(config.seed)
@@ -73,6 +78,7 @@ class Experiment:
         """machines: a `OneMachine` or `ClusterMachines`; stand_in: create all variables on this
         device, and only say where they would be.
         """
+        check_numbers(config)
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = read_prepared(config.data.path)
         create = functools.partial(create_task, config, self.data)
@@ -94,17 +100,20 @@ class Experiment:
             self.machines.writer,
         )
         first_update = checkpoints.latest_update()
-        trainer, inputs = self._trainer(first_update)
-        # Only a config that can be trained claims the folder.
+        # Before the trainer is made: averaged weights begin with what it finds.
+        if weights and first_update:
+            print(f"{workdir.path} goes on from update {first_update}, without {weights}")
+        elif weights:
+            load_weights(weights, self.variables)
+        arrays = self.data.arrays("train")
+        trainer, inputs = self._trainer(arrays, first_update)
+        self._evaluation_data()
+        # Only a config that can be trained and evaluated claims the folder.
         workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints.track(trainer)
         workdir.keep_metrics_until(first_update)
-        if weights and not first_update:
-            load_weights(weights, self.variables)
         self._write_variables(trainer)
-        updates = self.machines.updates(
-            trainer, inputs, self.data.arrays("train"), self.config.seed
-        )
+        updates = self.machines.updates(trainer, inputs, arrays, self.config.seed)
         with StopRequest() as stop:
             self._train_until_done(trainer, updates, checkpoints, stop)
         if stop.requested:
@@ -112,8 +121,7 @@ class Experiment:
             return
         self.evaluate()
 
-    def _trainer(self, first_update=0):
-        arrays = self.data.arrays("train")
+    def _trainer(self, arrays, first_update=0):
         batch_size, seed = self.config.train.batch_size, self.config.seed
         devices, cpus = self.machines.devices, self.machines.cpus
         inputs = training_inputs(
@@ -132,7 +140,11 @@ class Experiment:
             stage = plan.stage(update).name if self.stages else None
             ends = [plan.updates_left(update)] + [
                 every - update % every
-                for every in (config.log_every_updates, config.evaluate_every_updates)
+                for every in (
+                    config.log_every_updates,
+                    config.evaluate_every_updates,
+                    config.checkpoint_every_updates,
+                )
             ]
             means, bad_update = updates(min(ends))
             if bad_update >= 0:
@@ -168,8 +180,16 @@ class Experiment:
         if best:
             checkpoints.save_best(loss)
 
+    def _evaluation_data(self):
+        """The data that `config.evaluate` names; raises ValueError where its split is not there."""
+        data = self.data.same_kind(self.config.evaluate.path)
+        data.check_split(self.config.evaluate.split)
+        return data
+
     def _evaluator(self, data, split, num_examples):
         config, arrays = self.config, data.arrays(split)
+        if not self.task.num_examples(arrays):
+            raise ValueError(f"{data.path}: its {split} split has no examples")
         return Evaluator(
             self.task,
             config.evaluate,
@@ -185,7 +205,7 @@ class Experiment:
     def evaluate(self, weights=None):
         """Evaluates `weights`, or the run's best and its stages', as `config.evaluate` says."""
         config, workdir = self.config.evaluate, self.workdir
-        data, split = self.data.same_kind(config.path), config.split
+        data, split = self._evaluation_data(), config.split
         load_weights(weights or workdir / "weights.h5", self.variables)
         evaluator = self._evaluator(data, split, config.examples)
         results, _ = evaluator.results()
@@ -257,7 +277,7 @@ class Experiment:
 
     def show_variables(self):
         """Traces the updates and prints who reads and trains which variable, and where it lives."""
-        trainer, _ = self._trainer()
+        trainer, _ = self._trainer(self.data.arrays("train"))
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
         if servers := self.machines.servers:

@@ -54,8 +54,8 @@ class ClusterMachines:
     @contextlib.contextmanager
     def ready(self):
         """Within it the cluster runs, and this process is connected to it."""
-        must_live = self.sync and not self.num_gradients
-        with running(self.cluster), naming_the_dead(self.cluster, workers_too=must_live):
+        min_workers = (self.num_gradients or self.num_workers) if self.sync else 0
+        with running(self.cluster), naming_the_dead(self.cluster, min_workers):
             self.use(connect(self.cluster, self.startup_timeout))
             yield
 
@@ -67,6 +67,11 @@ class ClusterMachines:
         if self.sync:
             self.devices = gpus or self.cluster.devices("worker")
             self.cpus = [cpu_beside(device) for device in self.devices]
+            if self.num_gradients > len(self.devices):
+                raise ValueError(
+                    f"--replicas_to_aggregate={self.num_gradients}: the workers have "
+                    f"{len(self.devices)} GPUs, a tower each"
+                )
         else:  # what each worker calls its own device
             self.devices = ["/device:GPU:0" if gpus else CPU]
 

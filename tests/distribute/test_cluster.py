@@ -53,6 +53,7 @@ def test_tf_config_is_read():
         ("worker 0", "TF_CONFIG: not JSON: .*'worker 0'"),
         ("[1]", 'TF_CONFIG: expected {"cluster": '),
         ('{"cluster": {}}', 'TF_CONFIG: expected {"cluster": '),
+        ('{"cluster": ["a"], "task": {}}', 'TF_CONFIG: expected {"cluster": '),
         (tf_config("master"), "roles are chief, worker, ps, evaluator; got 'master'"),
         (tf_config(tpu=["h:9"]), "roles are chief, worker, ps, evaluator; got 'tpu'"),
         (tf_config("worker", 2), "task worker 2: the cluster has 2 worker"),
@@ -63,6 +64,7 @@ def test_tf_config_is_read():
         (tf_config(worker=[]), "a cluster has at least one worker, got 0"),
         (tf_config(ps=["h"]), "ps must be a list of \"HOST:PORT\", got \\['h'\\]"),
         (tf_config(ps="h:4"), "ps must be a list of \"HOST:PORT\", got 'h:4'"),
+        (tf_config(ps=["h:99999"]), "ps: ports are 1 to 65535, got h:99999"),
         (tf_config(ps=["h:3"]), "two processes cannot both be at h:3"),
     ],
 )
@@ -103,8 +105,8 @@ def test_who_does_not_come_is_named():
             wait_for([("worker", 0, here), ("worker", 1, nobody)], 0.3)
 
 
-@pytest.mark.parametrize("workers_too", [True, False])
-def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, workers_too):
+@pytest.mark.parametrize(("min_workers", "ends"), [(2, True), (1, False), (0, False)])
+def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, min_workers, ends):
     statuses, ended = [], threading.Event()
     monkeypatch.setattr(cluster_module.os, "_exit", lambda s: (statuses.append(s), ended.set()))
     monkeypatch.setattr(cluster_module, "GONE_SECONDS", 0.2)
@@ -112,14 +114,16 @@ def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, w
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))
         here, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (server, gone))
-        cluster = Cluster({"chief": ["h:1"], "ps": [here], "worker": [nobody]}, "chief", 0)
+        there = socket.create_server(("127.0.0.1", 0))
+        workers = [nobody, f"127.0.0.1:{there.getsockname()[1]}"]
+        cluster = Cluster({"chief": ["h:1"], "ps": [here], "worker": workers}, "chief", 0)
         began = time.monotonic()
-        with naming_the_dead(cluster, workers_too=workers_too):
-            assert ended.wait(20 if workers_too else 1) == workers_too
+        with there, naming_the_dead(cluster, min_workers):
+            assert ended.wait(20 if ends else 1) == ends
         assert time.monotonic() - began > 2 * 0.2
     message = f"error: lost worker 0 ({nobody}); the same command goes on from the last checkpoint"
-    assert set(statuses) == ({1} if workers_too else set())
-    assert set(capsys.readouterr().err.splitlines()) == ({message} if workers_too else set())
+    assert set(statuses) == ({1} if ends else set())
+    assert set(capsys.readouterr().err.splitlines()) == ({message} if ends else set())
 
 
 def test_a_machine_that_has_vanished_does_not_answer(monkeypatch):

@@ -334,6 +334,9 @@ class LineData:
     def same_kind(self, path):
         return self
 
+    def check_split(self, split):
+        pass
+
 
 @pytest.fixture
 def make_run(monkeypatch):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from rrn.data import evaluation_inputs, training_inputs
-from rrn.training.evaluation import Evaluator
+from rrn.training.evaluation import Evaluator, spread
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
 
@@ -236,12 +236,17 @@ def test_line_outputs_do_not_depend_on_devices_or_batch_size():
         np.testing.assert_allclose(outputs, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("num_examples", "ids"), [(5, [0, 2, 4, 7, 9]), (1, [0]), (12, range(12)), (50, range(12))]
-)
-def test_a_part_of_a_split_is_evenly_spaced_and_evaluated_as_in_the_whole(num_examples, ids):
+def test_a_part_of_a_split_is_from_all_over_it_and_of_all_kinds():
+    part = spread(1000, 128_000)
+    assert (np.diff(part) > 0).all() and (part // 128 == range(1000)).all()
+    assert np.bincount(part % 8, minlength=8).min() > 90  # 125 on average
+    assert spread(12, 12).tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("num_examples", [1, 5, 12, 50])
+def test_a_part_of_a_split_is_evaluated_as_in_the_whole(num_examples):
     task = LineTask()
-    expected = line_outputs(task, CPUS[:1], 12)[list(ids)]
+    expected = line_outputs(task, CPUS[:1], 12)[spread(min(num_examples, 12), 12)]
     for devices in (CPUS[:1], CPUS[:3]):
         outputs = line_outputs(task, devices, 4, num_examples=num_examples)
         np.testing.assert_allclose(outputs, expected, atol=1e-5)

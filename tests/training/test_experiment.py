@@ -1,0 +1,42 @@
+"""Whole experiments in this process."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.training.checks import LEAST, check_numbers
+from rrn.training.experiment import Experiment, run
+from rrn.training.machines import OneMachine
+from rrn.training.weights import load_weights, save_weights
+from rrn.training.workdir import Workdir
+from tests.helpers import CPUS, load_config, make_small
+
+
+@pytest.fixture
+def config(small_babi_h5):
+    return make_small(load_config("babi.py", "test"), small_babi_h5)
+
+
+@pytest.mark.slow
+def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(config, tmp_path):
+    config.train.update(num_updates=10, learning_rate=1e-9, average_decay=0.9)
+    config.train.update(log_every_updates=5, evaluate_every_updates=10, checkpoint_every_updates=4)
+    variables = Experiment(config, "babi", OneMachine(CPUS[:1]), Workdir(tmp_path)).variables
+    given = [tf.Variable(tf.random.normal(v.shape), name=v.name[:-2]) for v in variables]
+    save_weights(tmp_path / "given.h5", given, {})
+    run(config, "babi", "train", "cpu", tmp_path, tmp_path / "given.h5")
+    load_weights(tmp_path / "weights.h5", variables)
+    for variable, value in zip(variables, given, strict=True):
+        np.testing.assert_allclose(variable, value, atol=1e-6)
+    kept = {path.stem for path in (tmp_path / "checkpoints" / "last").glob("*.index")}
+    assert kept == {"ckpt-8", "ckpt-10"}
+
+
+@pytest.mark.parametrize("part", LEAST)
+def test_numbers_that_are_too_small_are_named(config, part):
+    check_numbers(config)
+    for field, least in LEAST[part].items():
+        wrong = config.copy_and_resolve_references()
+        wrong[part][field] = least - 1
+        with pytest.raises(ValueError, match=rf"^{part}\.{field} must be at least {least}, got"):
+            check_numbers(wrong)
