@@ -1,5 +1,6 @@
 """From the --devices flag to the names of the towers' devices."""
 
+import os
 import re
 
 import tensorflow as tf
@@ -17,11 +18,18 @@ def cpu_beside(device):
 
 
 def _logical_cpus(count):
-    """`count` logical devices on the one CPU; must come before TensorFlow's first operation."""
+    """`count` logical devices on the one CPU; must come before TensorFlow's first operation.
+
+    They share its cores: an operation of one takes no more threads than its share, for small
+    operations of several towers side by side are faster than one after the other on all cores.
+    """
     cpu = tf.config.list_physical_devices("CPU")[0]
     configuration = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
     try:
         tf.config.set_logical_device_configuration(cpu, configuration)
+        if count > 1:
+            threads = max(1, (os.cpu_count() or 1) // count)
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError as error:
         if len(tf.config.list_logical_devices("CPU")) < count:
             raise ValueError(

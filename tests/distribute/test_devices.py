@@ -47,6 +47,18 @@ def test_cpu_towers(no_gpus, flag, count):
     assert parse_devices(flag) == CPUS[:count]
 
 
+@pytest.mark.parametrize(
+    ("flag", "threads"), [("cpu", []), ("cpu:2", [4]), ("cpu:3", [2]), ("cpu:9", [1])]
+)
+def test_cpu_towers_share_the_cores(no_gpus, monkeypatch, flag, threads):
+    found = []
+    monkeypatch.setattr(devices.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(tf.config, "set_logical_device_configuration", lambda cpu, devices: None)
+    monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", found.append)
+    parse_devices(flag)
+    assert found == threads
+
+
 def test_gpu_numbers_without_a_gpu_mean_logical_cpus_and_a_warning(no_gpus, monkeypatch):
     warnings = []
     monkeypatch.setattr(logging, "warning", lambda text, *values: warnings.append(text % values))
