@@ -9,7 +9,7 @@ Variants:
   hour       Muon, batch 128, learning rate 1.5e-3 with warm-up and cosine decay, clipping, no
              dropout, 48,000 updates: 9.9 % mean error on the test split, 4 tasks failed, after 95
              minutes on 2 cores of an AMD EPYC without AVX-512, --devices cpu:2 (one seed).
-  quick      as hour, 5,000 updates: QUICK
+  quick      as hour, 5,000 updates: 23.1 % mean error after 11 minutes (one seed).
   simulated  Adam, batch 64, learning rate 1e-3, bfloat16 products, 120,000 updates, trained on
              simulated stories alone, and tested on the real test files: 11.4 % mean error (one
              seed).
