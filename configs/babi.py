@@ -11,7 +11,7 @@ Variants:
              minutes on 2 cores of an AMD EPYC without AVX-512, --devices cpu:2 (one seed).
   quick      as hour, 5,000 updates: 23.1 % mean error after 11 minutes (one seed).
   simulated  Adam, batch 64, learning rate 1e-3, bfloat16 products, 120,000 updates, trained on
-             simulated stories alone, and tested on the real test files: 11.4 % mean error (one
+             simulated stories alone, and tested on the real test files: 11.5 % mean error (one
              seed).
              python -m data_prep babi --source simulated --stories 20000 \
                  --out data/babi_simulated.h5
