@@ -3,6 +3,7 @@ commands exist.
 """
 
 import argparse
+import importlib
 import itertools
 import os
 import re
@@ -121,7 +122,7 @@ def test_benchmarks_take_every_command(arguments, monkeypatch):
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
     monkeypatch.setattr(sys, "argv", list(arguments))
     with pytest.raises(ParsedError):
-        runpy.run_module(arguments[0], run_name="__main__")
+        importlib.import_module(arguments[0]).main()
 
 
 def executable(path, script):
