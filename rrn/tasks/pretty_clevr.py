@@ -219,9 +219,7 @@ class PrettyClevr:
         """
         jumps, random = examples // 2 % OBJECTS, np.random.default_rng(0)
         shown = [random.choice(np.flatnonzero(jumps == k)) for k in np.unique(jumps)]
-        predicted = outputs["predicted"][shown].astype(
-            int
-        )  # equal in all of the evaluation's passes
+        predicted = outputs["predicted"][shown].astype(int)  # a mean over passes, which are alike
         samples = {"examples": examples[shown], "predicted": predicted}
         for name in ("positions", "colours", "markers", "order"):
             samples[name] = arrays[name].numpy()[examples[shown] // QUESTIONS]

@@ -319,6 +319,12 @@ def test_hold_out_keeps_equal_stories_on_one_side():
     assert not set(train) & set(valid)
 
 
+def test_hold_out_leaves_no_task_without_validation():
+    stories = babi.parse_stories("".join(map(one_story, "ABCD")).encode(), 4, "qa4_train.txt")
+    assert [len(part) for part in babi.hold_out(stories, seed=0)] == [3, 1]
+    assert [len(part) for part in babi.hold_out(stories[:1], seed=0)] == [1, 0]
+
+
 # Missing files.
 
 
@@ -493,10 +499,14 @@ def test_wrong_options(tmp_path, capsys):
     assert prepare(archive, tmp_path / "babi.h5", "--seed", "-1") == 2
     assert prepare(archive, tmp_path / "babi.h5", "--sha256", "abc") == 2
     assert prepare(tmp_path / "nothing", tmp_path / "babi.h5") == 2
+    assert prepare("simulated", tmp_path / "babi.h5", "--supplement", "en") == 2
+    assert main(["babi", "--compare", str(archive), str(archive)]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert "a seed is at least 0" in errors[0]
     assert "expected abc" in errors[1]
     assert "no such file or folder" in errors[2]
+    assert "--supplement, --sha256 and --allow-missing go with an archive" in errors[3]
+    assert f"{archive}: not an HDF5 file" in errors[4]
 
 
 # The real archive.

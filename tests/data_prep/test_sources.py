@@ -142,6 +142,11 @@ def test_locate_local_files(tmp_path):
         sources.locate(str(tmp_path), tmp_path, SHA256)
 
 
+def test_a_url_names_a_file(tmp_path):
+    with pytest.raises(DataError, match=r"https://host/: names no file; give an archive's URL"):
+        sources.locate("https://host/", tmp_path)
+
+
 def test_read_file(tmp_path):
     for name, content in (("file", CONTENT), ("file.gz", gzip.compress(CONTENT))):
         (tmp_path / name).write_bytes(content)
