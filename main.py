@@ -89,9 +89,11 @@ def main(argv):
         )
     # These import TensorFlow; --help need not wait for it.
     from rrn.distribute.cluster import find_cluster
+    from rrn.distribute.devices import keep_freed_memory
     from rrn.solving import solve
     from rrn.training.experiment import run
 
+    keep_freed_memory()
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:

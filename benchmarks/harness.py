@@ -8,6 +8,10 @@ import time
 
 import tensorflow as tf
 
+from rrn.distribute.devices import keep_freed_memory
+
+keep_freed_memory()  # as main.py does
+
 
 def interleaved_medians(functions, inputs):
     """Median seconds of each function over `inputs`, all functions in turn on each input.

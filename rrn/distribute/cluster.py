@@ -21,7 +21,7 @@ import time
 
 import tensorflow as tf
 
-from rrn.distribute.devices import CPU
+from rrn.distribute.devices import CPU, keep_freed_memory
 from rrn.distribute.listening import listening_only_on
 
 ROLES = "chief", "worker", "ps", "evaluator"
@@ -166,6 +166,7 @@ def _serve_parent(cluster):
         multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
         os._exit(0)
 
+    keep_freed_memory()
     threading.Thread(target=end_with_parent, daemon=True).start()
     _start_server(cluster)
     threading.Event().wait()

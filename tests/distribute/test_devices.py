@@ -1,5 +1,8 @@
 """From the --devices flag to towers' devices; the tests' process has four logical CPUs."""
 
+import platform
+import subprocess
+import sys
 import types
 
 import pytest
@@ -120,3 +123,28 @@ def test_a_device_named_twice_is_an_error(two_gpus, flag):
 
 def test_the_encoders_device_is_the_first_cpu():
     assert CPUS[0] == devices.CPU
+
+
+ALLOCATE = """
+import resource
+from rrn.distribute.devices import keep_freed_memory
+def faults(times):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times):
+        blocks = [bytearray(2**24) for _ in range(4)]
+        del blocks
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+without = faults(4)
+keep_freed_memory()
+faults(2)
+print(without, faults(4))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="this is about glibc's malloc")
+def test_freed_memory_is_kept_without_page_faults():
+    command = [sys.executable, "-c", ALLOCATE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    without, kept = map(int, done.stdout.split())
+    assert without > 10_000  # of 65,536 pages written to
+    assert kept < 100
