@@ -2,7 +2,9 @@
 
     python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --out data/babi.h5
 
-reads one folder of the archive (its stories in English) and writes one HDF5 file.
+reads one folder of the archive (its stories in English) and writes one HDF5 file. Modules:
+`babi_sources` (where stories come from), `babi_stories` (what they are, and their text files),
+`babi_simulator`.
 
 Schema "babi", version 1. File attributes:
 
@@ -39,63 +41,20 @@ facts[story_start[s] : story_start[s] + num_facts[q]].
 """
 
 import argparse
-import importlib
-import re
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
 from data_prep import DataError, hdf5, sources
+from data_prep.babi_simulator import answerer, compare
+from data_prep.babi_simulator import text as text_files
+from data_prep.babi_sources import FOLDERS, collect, folder_of, hold_out, simulate_all, supplier
+from data_prep.babi_stories import SPLITS, TASKS, Story, words
 
 URL = "http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz"
-TASKS = range(1, 21)
-SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 UNKNOWN = "<unk>"
-LONGEST = 255  # words of a sentence: lengths are stored as uint8
-
-# The files of each folder and about how many questions each holds. Where there is no validation
-# file, a tenth of the training stories becomes validation.
-FOLDERS = {
-    "en-valid-10k": {"train": 9000, "valid": 1000, "test": 1000},
-    "en-10k": {"train": 10000, "test": 1000},
-    "en-valid": {"train": 900, "valid": 100, "test": 1000},
-    "en": {"train": 1000, "test": 1000},
-}
-FILE_NAME = re.compile(r"qa\d+_(.*_)?(train|valid|test)\.txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question asked in the course of a story.
-
-    Attributes:
-        text: the question, with its question mark.
-        answer: one word, or a list such as "milk,apple".
-        num_facts: facts of the story told before the question.
-        supporting: positions of the supporting facts, from 0, among the story's facts.
-    """
-
-    text: str
-    answer: str
-    num_facts: int
-    supporting: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A story of `task` (1 to 20): facts as sentences, and questions, both in order of telling."""
-
-    task: int
-    facts: tuple[str, ...]
-    questions: tuple[Question, ...]
-
-
-# Command line.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,6 +108,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _task_list(text: str) -> tuple[int, ...]:
+    numbers = text.split(",")
+    if not set(numbers) <= set(map(str, TASKS)):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected numbers from 1 to 20, like 1,3,19")
+    return tuple(sorted(set(map(int, numbers))))
+
+
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
@@ -157,7 +123,7 @@ def run(args: argparse.Namespace) -> None:
     """
     start = time.monotonic()
     if args.compare:
-        print(_simulator("compare").report(*args.compare))
+        print(compare.report(*args.compare))
         return
     if args.seed < 0:
         raise DataError(f"--seed {args.seed}: a seed is at least 0")
@@ -168,7 +134,7 @@ def run(args: argparse.Namespace) -> None:
                 " --source simulated"
             )
         source, sha256, notes = args.source, "", ["All questions are simulated"]
-        stories = _simulate_all(args.tasks, args.folder, args.seed, args.stories)
+        stories = simulate_all(args.tasks, args.folder, args.seed, args.stories)
     else:
         if args.stories is not None:
             raise DataError("--stories goes with --source simulated only")
@@ -176,9 +142,9 @@ def run(args: argparse.Namespace) -> None:
         supplement, sha256 = args.supplement, sources.checksum(path)
         source = args.source if sources.is_url(args.source) else path.resolve().name
         folders = {args.folder, "en"} if supplement == "en" else {args.folder}
-        members = sources.read_members(path, lambda name: _folder_of(name) in folders)
-        supply = _supplier(supplement, members, args.folder, args.seed)
-        stories, notes = _collect(
+        members = sources.read_members(path, lambda name: folder_of(name) in folders)
+        supply = supplier(supplement, members, args.folder, args.seed)
+        stories, notes = collect(
             members, source, args.folder, supply, args.allow_missing, args.tasks
         )
         if supplement and not notes:
@@ -187,9 +153,9 @@ def run(args: argparse.Namespace) -> None:
         stories["train"], stories["valid"] = hold_out(stories["train"], args.seed)
         notes.append("Validation is a tenth of the training stories of each task, drawn by seed")
     if args.text:
-        _simulator("text").write(args.text, stories)
+        text_files.write(args.text, stories)
     if args.answer:
-        print(_simulator("answerer").report(stories[args.answer]))
+        print(answerer.report(stories[args.answer]))
     datasets = encode(stories)
     attributes = {
         "schema": "babi",
@@ -215,337 +181,6 @@ def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:
     words, sentences = len(datasets["vocabulary"]), len(datasets["sentences/length"])
     lines.append(f"{words:,} words in the vocabulary, {sentences:,} distinct sentences")
     return "\n".join([*lines, *notes])
-
-
-# From the archive's files to stories.
-
-
-def _folder_of(name: str) -> str | None:
-    """Returns the folder that directly holds the archive's file `name` if it is a task's file."""
-    *folders, file = name.split("/")
-    return folders[-1] if folders and FILE_NAME.fullmatch(file) else None
-
-
-def _parse_folder(members: Mapping[str, bytes], folder: str) -> dict[tuple[int, str], list[Story]]:
-    """Returns the stories of every file of `folder`, by task and split."""
-    parsed, names = {}, {}
-    for name, data in members.items():
-        if _folder_of(name) == folder:
-            key = _task_of(name), _split_of(name)
-            if key in names:
-                raise DataError(f"{name}: task and split are those of {names[key]}; keep only one")
-            names[key] = name
-            parsed[key] = parse_stories(data, key[0], name)
-    return parsed
-
-
-def _task_list(text: str) -> tuple[int, ...]:
-    numbers = text.split(",")
-    if not set(numbers) <= set(map(str, TASKS)):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected numbers from 1 to 20, like 1,3,19")
-    return tuple(sorted(set(map(int, numbers))))
-
-
-def _task_of(name: str) -> int:
-    match = re.match(r"qa(\d+)_", name.split("/")[-1])
-    if not match or int(match[1]) not in TASKS:
-        raise DataError(f"{name}: the file's name does not start with qaN_, N from 1 to 20")
-    return int(match[1])
-
-
-def _split_of(name: str) -> str:
-    return Path(name).stem.split("_")[-1]
-
-
-# Takes a task and a split; returns where the stories are from, and the stories (none: no source).
-Supply = Callable[[int, str], tuple[str, list[Story]]]
-
-
-def _collect(
-    members: Mapping[str, bytes],
-    source: str,
-    folder: str,
-    supply: Supply,
-    allow_missing: bool,
-    tasks: Sequence[int] = TASKS,
-) -> tuple[dict[str, list[Story]], list[str]]:
-    """Returns the stories of each split in order of task, and notes on what was missing.
-
-    Supplied stories that another split of the same task has too are dropped.
-    """
-    parsed = _parse_folder(members, folder)
-    if not parsed:
-        raise DataError(
-            f"{source}: no files like {folder}/qa1_train.txt in it; give the bAbI archive"
-            " tasks_1-20_v1-2.tar.gz, or another --folder"
-        )
-    notes, missing = [], []
-    for task in tasks:
-        for split in FOLDERS[folder]:
-            if (task, split) in parsed:
-                continue
-            note = f"Task {task}: no {folder} {SPLITS[split]} file"
-            origin, supplied = supply(task, split)
-            if supplied:
-                kept, dropped = _drop_shared(supplied, task, parsed)
-                questions = sum(len(story.questions) for story in kept)
-                notes.append(
-                    f"{note}; {questions} {SPLITS[split]} questions from {origin}{dropped}"
-                )
-                parsed[task, split] = kept
-            elif allow_missing:
-                notes.append(f"{note}; left out")
-            else:
-                name = "" if "valid" in FOLDERS[folder] else "NAME_"
-                missing.append(f"{folder}/qa{task}_{name}{split}.txt")
-    if missing:
-        raise DataError(
-            f"{source}: missing {_listed(missing)}. Ways out: --supplement FILE (a bAbI text file"
-            " qaN_....txt from elsewhere), --supplement en (the questions of the same"
-            " archive's folder en), --supplement simulated, or --allow-missing (go on without)"
-        )
-    stories = {
-        split: [story for task in tasks for story in parsed.get((task, split), [])]
-        for split in SPLITS
-    }
-    if not stories["train"]:
-        raise DataError(f"{source}: no training file in folder {folder}; the vocabulary needs one")
-    return stories, notes
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 5} more files" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
-
-
-def _drop_shared(
-    supplied: list[Story], task: int, parsed: Mapping[tuple[int, str], list[Story]]
-) -> tuple[list[Story], str]:
-    """Returns the supplied stories that no split of the task has, and a remark on the others."""
-    shared = {split: set(parsed.get((task, split), [])) for split in SPLITS}
-    kept = [story for story in supplied if not any(story in shared[split] for split in SPLITS)]
-    if len(kept) == len(supplied):
-        return kept, ""
-    where = [SPLITS[split] for split in SPLITS if shared[split].intersection(supplied)]
-    dropped = len(supplied) - len(kept)
-    return kept, f" ({dropped} stories that are also in {' or '.join(where)} dropped)"
-
-
-def _supplier(
-    supplement: str | None, members: Mapping[str, bytes], folder: str, seed: int
-) -> Supply:
-    """Returns where to find the stories of missing files, as --supplement says."""
-    if supplement is None:
-        return lambda task, split: ("", [])
-    if supplement == "en":
-        smaller = _parse_folder(members, "en")
-        return lambda task, split: ("en", smaller.get((task, split), []))
-    if supplement.split(":")[0] == "simulated":
-        _, _, only = supplement.partition(":")
-        if only and only not in map(str, TASKS):
-            raise DataError(f"--supplement {supplement}: {only!r} is not a task from 1 to 20")
-
-        def simulated(task: int, split: str) -> tuple[str, list[Story]]:
-            if only and task != int(only):
-                return "", []
-            return "the simulator", _simulate(task, split, FOLDERS[folder][split], seed)
-
-        return simulated
-    path = Path(supplement)
-    if not path.is_file():
-        raise DataError(
-            f"--supplement {supplement}: no such file; give a bAbI text file, 'en' or 'simulated'"
-        )
-    its_task, its_split = _task_of(path.name), _split_of(path.name)
-    its_stories = parse_stories(path.read_bytes(), its_task, path.name)
-
-    def from_file(task: int, split: str) -> tuple[str, list[Story]]:
-        # A name that ends with no split's name, such as qa3_more.txt, goes for any.
-        fits = task == its_task and (split == its_split or its_split not in SPLITS)
-        return path.name, its_stories if fits else []
-
-    return from_file
-
-
-def _simulate_all(
-    tasks: Sequence[int], folder: str, seed: int, num_stories: int | None
-) -> dict[str, list[Story]]:
-    """Returns simulated stories for the splits of `folder`, in order of task.
-
-    Where a task allows few different stories, one may occur in several splits, as in the archive.
-    """
-    if num_stories is not None and num_stories < 1:
-        raise DataError(f"--stories {num_stories}: at least 1 is needed")
-    stories: dict[str, list[Story]] = {split: [] for split in SPLITS}
-    for split, num_questions in FOLDERS[folder].items():
-        count = num_stories
-        if count is not None and split != "train":
-            count = max(1, count // 10)
-        for task in tasks:
-            stories[split] += _simulate(task, split, num_questions, seed, count)
-    return stories
-
-
-def _simulate(
-    task: int, split: str, num_questions: int, seed: int, num_stories: int | None = None
-) -> list[Story]:
-    """Returns simulated stories with about `num_questions` questions, or `num_stories` of them.
-
-    They come from `data_prep.babi_simulator.simulate(task, num_questions, rng) -> list[Story]`.
-    """
-    number = {} if num_stories is None else {"num_stories": num_stories}
-    rng = np.random.default_rng((seed, task, list(SPLITS).index(split)))
-    return _simulator().simulate(task, num_questions, rng, **number)
-
-
-def _simulator(part: str = "") -> ModuleType:
-    """Returns the simulator's package, or one of its modules; imported here, as it imports this."""
-    try:
-        return importlib.import_module(f"data_prep.babi_simulator{'.' + part if part else ''}")
-    except ModuleNotFoundError as error:
-        raise DataError(
-            "simulated stories need the module data_prep.babi_simulator, which is not there;"
-            " use an archive, and --supplement FILE or --supplement en for its missing files"
-        ) from error
-
-
-def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Story]]:
-    """Splits off a tenth of each task's stories for validation.
-
-    Stories that are told more than once stay on one side. A task's draw depends on `seed` and on
-    its own stories only.
-
-    Returns:
-        The training stories and the validation stories, both in the order given.
-    """
-    valid = set()
-    for task in TASKS:
-        distinct = list(dict.fromkeys(story for story in stories if story.task == task))
-        rng = np.random.default_rng((seed, task))
-        tenth = max(round(len(distinct) / 10), int(len(distinct) > 1))
-        drawn = rng.permutation(len(distinct))[:tenth]
-        valid.update(distinct[i] for i in drawn)
-    return (
-        [story for story in stories if story not in valid],
-        [story for story in stories if story in valid],
-    )
-
-
-# From text to stories.
-
-
-def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
-    """Returns the stories of one bAbI text file.
-
-    Every line has its number in the story, from 1, then a fact or, separated by tabs, a question,
-    its answer and the numbers of the supporting facts' lines:
-
-        1 Mary moved to the bathroom.
-        2 Where is Mary?<tab>bathroom<tab>1
-
-    Args:
-        data: the file's bytes, UTF-8.
-        task: the task, 1 to 20.
-        file: the file's name, for error messages.
-
-    Raises:
-        DataError: a line is malformed, or the file is empty or ends within a story.
-    """
-    if not data:
-        raise DataError(f"{file}: empty; expected lines like '1 Mary moved to the bathroom.'")
-    stories, facts, questions = [], [], []
-    fact_at = {}  # line number in the story -> position of the fact
-    line, last = 0, 0
-    try:
-        for line, raw in enumerate(data.splitlines(), start=1):  # noqa: B007 (used in the error)
-            number, text = _split_number(raw, last)
-            if number == 1 and last:
-                stories.append(_end_story(task, facts, questions))
-                facts, questions, fact_at = [], [], {}
-            if "\t" in text:
-                questions.append(_parse_question(text, fact_at))
-            else:
-                fact_at[str(number)] = len(facts)
-                facts.append(_parse_fact(text))
-            last = number
-        stories.append(_end_story(task, facts, questions))
-    except DataError as error:
-        raise DataError(f"{file}, line {line}: {error}") from None
-    return stories
-
-
-def _end_story(task: int, facts: list[str], questions: list[Question]) -> Story:
-    if not questions or questions[-1].num_facts < len(facts):
-        raise DataError(f"no question follows the story's last fact {facts[-1]!r}; is a part lost?")
-    return Story(task, tuple(facts), tuple(questions))
-
-
-def _split_number(raw: bytes, last: int) -> tuple[int, str]:
-    """Returns a line's number and the rest of it; `last` is the number of the line before."""
-    try:
-        number, _, text = raw.decode().partition(" ")
-    except UnicodeDecodeError:
-        raise DataError(f"{raw!r} is not UTF-8 text") from None
-    expected = "1" if last == 0 else f"{last + 1}, or 1 for a new story"
-    if not (number.isascii() and number.isdigit()):
-        raise DataError(f"{raw.decode()!r} does not start with a line number; expected {expected}")
-    if int(number) not in (1, last + 1):
-        raise DataError(f"line number {number}; expected {expected}")
-    return int(number), text
-
-
-def _parse_fact(text: str) -> str:
-    if not text.rstrip().endswith("."):
-        raise DataError(
-            f"{text!r} is neither a fact, which ends with '.', nor a question with its answer and"
-            " supporting facts, separated by tabs"
-        )
-    return _checked_sentence(text)
-
-
-def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
-    fields = text.split("\t")
-    if len(fields) != 3:
-        raise DataError(
-            f"{text!r} has {len(fields)} fields separated by tabs; expected 3: question, answer,"
-            " supporting facts"
-        )
-    question, answer, supporting = fields
-    if not question.rstrip().endswith("?"):
-        raise DataError(f"question {question!r} does not end with '?'")
-    if len(answer.split()) != 1:
-        raise DataError(f"answer {answer!r}; expected one word, or a list such as 'milk,apple'")
-    if not fact_at:
-        raise DataError(f"question {question!r} comes before any fact")
-    numbers = supporting.split()
-    if not numbers:
-        raise DataError(f"question {question!r} has no supporting fact; expected line numbers")
-    for number in numbers:
-        if number not in fact_at:
-            raise DataError(
-                f"supporting fact {number!r} is not the line of an earlier fact of this story;"
-                f" expected {', '.join(fact_at)}"
-            )
-    return Question(
-        text=_checked_sentence(question),
-        answer=sys.intern(answer.strip()),
-        num_facts=len(fact_at),
-        supporting=tuple(fact_at[number] for number in numbers),
-    )
-
-
-def _checked_sentence(text: str) -> str:
-    if not 1 <= len(words(text)) <= LONGEST:
-        raise DataError(f"{text!r} has {len(words(text))} words; expected 1 to {LONGEST}")
-    return sys.intern(text.strip())
-
-
-def words(sentence: str) -> list[str]:
-    """Returns the words of a sentence: lower-cased, without '.' and '?'."""
-    return sentence.lower().replace(".", "").replace("?", "").split()
-
-
-# From stories to arrays.
 
 
 def encode(stories: Mapping[str, Sequence[Story]]) -> dict[str, np.ndarray]:

@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from data_prep.babi import Story
 from data_prep.babi_simulator import people, reasoning
 from data_prep.babi_simulator.telling import Dice, Tale
+from data_prep.babi_stories import Story
 
 _TELL: dict[int, Callable[[Dice], Tale]] = {
     **{task: partial(people.people_story, setting) for task, setting in people.SETTINGS.items()},

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from data_prep.babi import Story
+from data_prep.babi_stories import Story
 
 Reader = Callable[[Sequence[str], str], str | None]
 

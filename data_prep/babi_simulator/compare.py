@@ -26,7 +26,7 @@ import h5py
 import numpy as np
 
 from data_prep import DataError
-from data_prep.babi import Question, Story, words
+from data_prep.babi_stories import Question, Story, words
 
 CLASSES = {
     "NAME": "antoine bernhard bill brian daniel emily fred gertrude greg jason jeff jessica john"

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from data_prep.babi import Question, Story
+from data_prep.babi_stories import Question, Story
 
 Item = TypeVar("Item")
 

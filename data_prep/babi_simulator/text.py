@@ -1,9 +1,9 @@
-"""Writes stories in bAbI's own text format, which `data_prep.babi.parse_stories` reads back."""
+"""Writes stories in bAbI's own text format, which `babi_stories.parse_stories` reads back."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from data_prep.babi import Story
+from data_prep.babi_stories import Story
 
 
 def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]:

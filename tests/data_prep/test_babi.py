@@ -16,9 +16,10 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep import DataError, babi, sources
+from data_prep import DataError, babi_simulator, sources
 from data_prep.__main__ import main
-from data_prep.babi import Question, Story
+from data_prep.babi_sources import FOLDERS, hold_out
+from data_prep.babi_stories import SPLITS, TASKS, Question, Story, parse_stories
 
 TRAIN = """\
 1 Mary moved to the bathroom.
@@ -43,8 +44,8 @@ def whole_folder(folder: str) -> dict[str, str]:
         f"top/{folder}/qa{task}_{split}.txt": "".join(
             one_story(f"{split}{task}x{i}") for i in range(20 if split == "train" else 1)
         )
-        for task in babi.TASKS
-        for split in babi.FOLDERS[folder]
+        for task in TASKS
+        for split in FOLDERS[folder]
     }
 
 
@@ -79,7 +80,7 @@ def contents(path: Path) -> tuple[dict[str, list], dict[str, str | int]]:
 
 
 def test_parse_stories():
-    assert babi.parse_stories(TRAIN.encode(), 1, "qa1_train.txt") == [
+    assert parse_stories(TRAIN.encode(), 1, "qa1_train.txt") == [
         Story(
             task=1,
             facts=("Mary moved to the bathroom.", "John got the milk.", "Mary got the apple."),
@@ -99,7 +100,7 @@ def test_parse_stories():
 
 def test_parse_stories_takes_windows_line_ends():
     windows = TRAIN.replace("\n", "\r\n").encode()
-    assert babi.parse_stories(windows, 1, "f") == babi.parse_stories(TRAIN.encode(), 1, "f")
+    assert parse_stories(windows, 1, "f") == parse_stories(TRAIN.encode(), 1, "f")
 
 
 FACT = "1 Mary moved to the bathroom.\n"
@@ -138,19 +139,19 @@ FACT = "1 Mary moved to the bathroom.\n"
 )
 def test_parse_stories_says_what_is_wrong(line, text, message):
     with pytest.raises(DataError) as error:
-        babi.parse_stories(text.encode(), 1, "qa1_train.txt")
+        parse_stories(text.encode(), 1, "qa1_train.txt")
     assert str(error.value).startswith(f"qa1_train.txt, line {line}: ")
     assert message in str(error.value)
 
 
 def test_parse_stories_of_an_empty_file():
     with pytest.raises(DataError, match=r"^qa1_train\.txt: empty; expected lines like '1 Mary mov"):
-        babi.parse_stories(b"", 1, "qa1_train.txt")
+        parse_stories(b"", 1, "qa1_train.txt")
 
 
 def test_parse_stories_of_another_encoding():
     with pytest.raises(DataError, match=r"qa1_train.txt, line 2: b'2 Zo\\xeb.' is not UTF-8 text"):
-        babi.parse_stories(FACT.encode() + b"2 Zo\xeb.\n", 1, "qa1_train.txt")
+        parse_stories(FACT.encode() + b"2 Zo\xeb.\n", 1, "qa1_train.txt")
 
 
 # Stories to the file.
@@ -305,7 +306,7 @@ def test_without_validation_files_a_tenth_of_the_stories_is_held_out(tmp_path):
     train, _ = found["a"]
     datasets, attributes = contents(tmp_path / "a")
     # 2 of the 20 stories of each task.
-    assert datasets["valid/task"] == [task for task in babi.TASKS for _ in range(2)]
+    assert datasets["valid/task"] == [task for task in TASKS for _ in range(2)]
     assert len(set(train)) == len(train) == 20 * 18
     assert found["a"] == found["b"] != found["c"]
     assert attributes["notes"].startswith("Validation is a tenth of the training stories")
@@ -313,16 +314,16 @@ def test_without_validation_files_a_tenth_of_the_stories_is_held_out(tmp_path):
 
 def test_hold_out_keeps_equal_stories_on_one_side():
     text = "".join(one_story(f"P{i % 10}") for i in range(100))
-    stories = babi.parse_stories(text.encode(), 4, "qa4_train.txt")
-    train, valid = babi.hold_out(stories, seed=0)
+    stories = parse_stories(text.encode(), 4, "qa4_train.txt")
+    train, valid = hold_out(stories, seed=0)
     assert (len(train), len(valid)) == (90, 10)
     assert not set(train) & set(valid)
 
 
 def test_hold_out_leaves_no_task_without_validation():
-    stories = babi.parse_stories("".join(map(one_story, "ABCD")).encode(), 4, "qa4_train.txt")
-    assert [len(part) for part in babi.hold_out(stories, seed=0)] == [3, 1]
-    assert [len(part) for part in babi.hold_out(stories[:1], seed=0)] == [1, 0]
+    stories = parse_stories("".join(map(one_story, "ABCD")).encode(), 4, "qa4_train.txt")
+    assert [len(part) for part in hold_out(stories, seed=0)] == [3, 1]
+    assert [len(part) for part in hold_out(stories[:1], seed=0)] == [1, 0]
 
 
 # Missing files.
@@ -405,37 +406,36 @@ def test_allow_missing(incomplete, tmp_path):
     assert 3 not in datasets["train/task"] and 3 in datasets["valid/task"]
 
 
-class FakeSimulator:
-    @staticmethod
-    def simulate(task, num_questions, rng):
+@pytest.fixture
+def few_simulated(monkeypatch):
+    """Simulated stories are few and short."""
+
+    def simulate(task, num_questions, rng, num_stories):
+        assert num_stories is None
         names = rng.integers(10**9, size=num_questions // 500)
         text = "".join(one_story(f"N{name}") for name in names)
-        return babi.parse_stories(text.encode(), task, "simulated")
+        return parse_stories(text.encode(), task, "simulated")
+
+    monkeypatch.setattr(babi_simulator, "simulate", simulate)
 
 
 @pytest.mark.parametrize("supplement", ["simulated", "simulated:3"])
-def test_supplement_simulated(incomplete, tmp_path, monkeypatch, supplement):
-    monkeypatch.setitem(sys.modules, "data_prep.babi_simulator", FakeSimulator)
+@pytest.mark.usefixtures("few_simulated")
+def test_supplement_simulated(incomplete, tmp_path, supplement):
     assert prepare(incomplete, tmp_path / "babi.h5", "--supplement", supplement) == 0
     assert contents(tmp_path / "babi.h5")[1]["notes"] == (
         "Task 3: no en-valid-10k training file; 18 training questions from the simulator"
     )
 
 
-def test_source_simulated(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "data_prep.babi_simulator", FakeSimulator)
+@pytest.mark.usefixtures("few_simulated")
+def test_source_simulated(tmp_path):
     assert prepare("simulated", tmp_path / "babi.h5") == 0
     datasets, attributes = contents(tmp_path / "babi.h5")
     # 9,000 / 500 stories of each of the 20 tasks, 1,000 / 500 for validation and test.
-    assert [len(datasets[f"{split}/task"]) for split in babi.SPLITS] == [360, 40, 40]
+    assert [len(datasets[f"{split}/task"]) for split in SPLITS] == [360, 40, 40]
     assert (attributes["source"], attributes["sha256"]) == ("simulated", "")
     assert attributes["notes"] == "All questions are simulated"
-
-
-def test_without_a_simulator_the_error_says_so(incomplete, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "data_prep.babi_simulator", None)
-    assert prepare(incomplete, tmp_path / "babi.h5", "--supplement", "simulated") == 2
-    assert "need the module data_prep.babi_simulator" in capsys.readouterr().err
 
 
 # Wrong input.
@@ -514,9 +514,7 @@ def test_wrong_options(tmp_path, capsys):
 
 def test_real_counts(babi_h5):
     datasets, attributes = contents(babi_h5)
-    counts = {
-        split: np.bincount(datasets[f"{split}/task"], minlength=21)[1:] for split in babi.SPLITS
-    }
+    counts = {split: np.bincount(datasets[f"{split}/task"], minlength=21)[1:] for split in SPLITS}
     train, valid = np.full(20, 9000), np.full(20, 1000)
     train[2] = 925  # from `en`, less 15 stories with 5 questions each
     train[17], valid[17] = 8996, 1004
@@ -525,7 +523,7 @@ def test_real_counts(babi_h5):
     np.testing.assert_array_equal(counts["valid"], valid)
     np.testing.assert_array_equal(counts["test"], np.full(20, 1000))
     assert len(datasets["vocabulary"]) == 177  # as many as the paper's authors had
-    assert max(max(datasets[f"{split}/num_facts"]) for split in babi.SPLITS) == 228
+    assert max(max(datasets[f"{split}/num_facts"]) for split in SPLITS) == 228
     assert len(datasets["sentences/length"]) == 3647
     assert attributes["notes"] == (
         "Task 3: no en-valid-10k training file; 925 training questions from en (15 stories that"
@@ -535,7 +533,7 @@ def test_real_counts(babi_h5):
 
 def test_real_answers(babi_h5):
     datasets, _ = contents(babi_h5)
-    answers = {answer for split in babi.SPLITS for answer in datasets[f"{split}/answer"]}
+    answers = {answer for split in SPLITS for answer in datasets[f"{split}/answer"]}
     assert 0 not in answers
     words = {datasets["vocabulary"][answer] for answer in answers}
     assert len(words) == 60 and "milk,apple" in words

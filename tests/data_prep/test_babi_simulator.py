@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from data_prep import babi
+from data_prep import babi_sources, babi_stories, sources
 from data_prep.__main__ import main
-from data_prep.babi import Question, Story
 from data_prep.babi_simulator import TASKS, answerer, compare, simulate, story, text
 from data_prep.babi_simulator.people import SETTINGS
 from data_prep.babi_simulator.telling import Dice, Tale
 from data_prep.babi_simulator.world import World
+from data_prep.babi_stories import Question, Story, parse_stories
 
 # Of three stories of each task. If it changes, so does everybody's simulated data.
 PINNED = "46a0bdf2c2b09a9f7246d5cc79ae7ff25b97f10a595f5f567381729257ac17ae"
@@ -27,7 +27,7 @@ def digest(stories):
 
 
 def test_every_task_is_simulated():
-    assert tuple(babi.TASKS) == TASKS
+    assert tuple(babi_stories.TASKS) == TASKS
 
 
 def test_stories_depend_on_key_task_and_index_only():
@@ -61,7 +61,7 @@ def test_a_task_alone_has_the_stories_that_it_has_among_all(tmp_path):
         path, out = tmp_path / name, tmp_path / f"{name}.h5"
         options = ["--source", "simulated", "--stories", "9", "--tasks", tasks]
         assert main(["babi", *options, "--text", str(path), "--out", str(out)]) == 0
-    for split in babi.SPLITS:
+    for split in babi_stories.SPLITS:
         one, among = (tmp_path / name / f"qa3_{split}.txt" for name in ("one", "all"))
         assert one.read_bytes() == among.read_bytes()
     assert not (tmp_path / "one" / "qa1_train.txt").exists()
@@ -93,7 +93,7 @@ def test_text_is_read_back_to_the_same_stories(task, tmp_path):
     stories = [story(task, "text", index) for index in range(30)]
     (path,) = text.write(tmp_path, {"train": stories})
     assert path.name == f"qa{task}_train.txt"
-    assert babi.parse_stories(path.read_bytes(), task, path.name) == stories
+    assert parse_stories(path.read_bytes(), task, path.name) == stories
 
 
 def test_text_has_the_format_of_the_archive():
@@ -125,12 +125,12 @@ def test_reader_of_the_text_agrees_with_every_answer(task):
 
 def test_reader_agrees_with_the_archive(babi_archive):
     """On validation questions: all, but for who gave two things to the same person (task 5)."""
-    members = babi.sources.read_members(babi_archive, lambda name: "en-valid-10k" in name)
+    members = sources.read_members(babi_archive, lambda name: "en-valid-10k" in name)
     for name, data in members.items():
         if not name.endswith("_valid.txt"):
             continue
-        task = babi._task_of(name)
-        stories = babi.parse_stories(data, task, name)
+        task = babi_sources._task_of(name)
+        stories = parse_stories(data, task, name)
         wrong = [x for told in stories for x in answerer.disagreements(told)]
         assert len(wrong) <= (10 if task == 5 else 0), wrong[:3]
 
