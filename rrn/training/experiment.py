@@ -206,12 +206,15 @@ class Experiment:
         """Evaluates `weights`, or the run's best and its stages', as `config.evaluate` says."""
         config, workdir = self.config.evaluate, self.workdir
         data, split = self._evaluation_data(), config.split
-        load_weights(weights or workdir / "weights.h5", self.variables)
         evaluator = self._evaluator(data, split, config.examples)
-        results, _ = evaluator.results()
-        by_stage = not weights and config.by_stage
-        results["by_stage"] = self._results_by_stage(evaluator) if by_stage else {}
-        by_stage = {stage: ended["metrics"] for stage, ended in results["by_stage"].items()}
+        by_stage = {} if weights or not config.by_stage else self._results_by_stage(evaluator)
+        if self.stages and self.stages[-1] in by_stage:  # the run ended with its weights
+            results = by_stage[self.stages[-1]]
+        else:
+            load_weights(weights or workdir / "weights.h5", self.variables)
+            results, _ = evaluator.results()
+        results = {**results, "by_stage": by_stage}
+        by_stage = {stage: ended["metrics"] for stage, ended in by_stage.items()}
         workdir.path.mkdir(parents=True, exist_ok=True)
         workdir.write_json(
             "results.json",

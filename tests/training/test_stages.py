@@ -399,8 +399,9 @@ def check_files(folder, results):
     for stage, update in (("fit", 20), ("judge", 24), ("both", 30)):
         with h5py.File(folder / f"weights_{stage}.h5") as file:
             assert file.attrs["update"] == update
-    with h5py.File(folder / "weights.h5") as file:
+    with h5py.File(folder / "weights.h5") as file, h5py.File(folder / "weights_both.h5") as both:
         assert file.attrs["update"] == 30  # the last, though another stage's loss was lower
+        np.testing.assert_array_equal(file["judge/w"][()], both["judge/w"][()])
     assert results["by_stage"].keys() == {"fit", "judge", "both"}
     assert results["by_stage"]["both"] == results["metrics"]
     assert results["by_stage"]["fit"]["loss"] == results["by_stage"]["judge"]["loss"]
