@@ -15,6 +15,13 @@ from rrn.data import training_inputs
 from rrn.distribute.towers import TowerResult
 
 
+def count_up(variable):
+    """Adds 1 to a variable of integers, and returns what it was, in one step for all workers."""
+    return tf.raw_ops.ResourceCountUpTo(
+        resource=variable.handle, limit=variable.dtype.max, T=variable.dtype
+    )
+
+
 class Means:
     """Adds up what updates report, {name: (sum, count)}."""
 
@@ -66,7 +73,7 @@ class AsynchronousUpdates:
         with tf.control_dependencies([read_at]):
             losses, gradients, metrics = trainer.gradients(stage, [next(iterator)])
         with tf.control_dependencies([g for g in tf.nest.flatten(gradients) if g is not None]):
-            update = trainer.update.assign_add(1) - 1
+            update = count_up(trainer.update)
         scalars, finite = trainer.apply(stage, losses, gradients, update)
         return {**scalars, **metrics}, finite, update, update - read_at
 

@@ -1,6 +1,7 @@
 """What workers' updates count and drop, in this process, where their order is known."""
 
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tensorflow as tf
 
 from rrn.data import training_inputs
 from rrn.training.trainer import Trainer
-from rrn.training.updates import AsynchronousUpdates, FirstGradients
+from rrn.training.updates import AsynchronousUpdates, FirstGradients, count_up
 from tests.helpers import CPUS, LineTask, line_config
 
 BATCH_SIZE = 6
@@ -25,6 +26,15 @@ def make(num_towers):
 
 def values(trainer):
     return np.concatenate([np.ravel(v) for v in trainer.model_variables])
+
+
+def test_updates_at_the_same_time_have_different_numbers():
+    variable = tf.Variable(0, dtype=tf.int64)
+    count = tf.function(lambda: count_up(variable))
+    with ThreadPoolExecutor(6) as workers:
+        many = workers.map(lambda _: [int(count()) for _ in range(500)], range(6))
+        numbers = sorted(number for some in many for number in some)
+    assert numbers == list(range(3000)) and variable == 3000
 
 
 def test_staleness_is_the_number_of_updates_between_reading_and_writing():
