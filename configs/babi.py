@@ -39,6 +39,7 @@ def get_config(variant=""):
             "num_steps": 3,
             "readout_dropout": 0.5,
             "num_parts": 8,
+            "normal_embeddings": False,  # initially, not Glorot's
             "compute_dtype": "float32",
         },
         train=Train(
@@ -72,6 +73,7 @@ def get_config(variant=""):
         config.train.learning_rate = 1.5e-3
         config.train.optimizer = "muon"
         config.train.muon_exclude = "^embedding|^readout/linear_2"  # words in, words out
+        config.model.normal_embeddings = True
     if variant == "simulated":
         config.data.path = "data/babi_simulated.h5"
         config.evaluate.path = "data/babi.h5"

@@ -116,6 +116,17 @@ def test_the_paper_model_has_exactly_441681_parameters(data):
     assert count_parameters(task) == 441_681
 
 
+def test_normal_embeddings_begin_with_standard_normal_weights():
+    glorot, normal = (
+        create_task(make_config(normal_embeddings=begin), tiny_data(177)).encoder.embedding.table
+        for begin in (False, True)
+    )
+    assert glorot.shape == normal.shape
+    assert np.abs(glorot).max() <= (6 / (177 + 32)) ** 0.5 < 3 < np.abs(normal).max()
+    assert np.std(normal) == pytest.approx(1, abs=0.05)
+    assert np.mean(normal) == pytest.approx(0, abs=0.05)
+
+
 @pytest.mark.parametrize("vocabulary", [2, 159, 177])
 def test_parameters_by_size_of_vocabulary(vocabulary):
     def mlp(*sizes):
