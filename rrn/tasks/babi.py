@@ -76,7 +76,7 @@ class BabiEncoder(tf.Module):
 
     With `normal_embeddings` the embedding begins with draws of the standard normal distribution.
     With Glorot's, a tenth as large, all sentences are encoded nearly alike at first, next to
-    positions of 0 and 1, and paths between places (task 19) are not learned.
+    positions of 0 and 1.
     """
 
     def __init__(self, vocabulary_size, config):
