@@ -266,7 +266,7 @@ class RegularGraph:
 
     def _block_sums(self, edge_fn, senders, receivers, edges, edge_weights):
         """The sums of some of the graphs; all arguments are by graph."""
-        pairs = self._gather_senders(senders) + receivers[:, :, None]
+        pairs = self._gather_senders(senders) + tf.expand_dims(receivers, 2)
         pairs = pairs if edges is None else pairs + edges
         messages = edge_fn(tf.reshape(pairs, [-1, pairs.shape[-1]]))
         size = messages.shape[-1]

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from rrn.reading import read
 
+SUM_PARTS = 64  # of many rows that are summed: all cores work, and on what a cache holds
+
 
 def glorot_uniform(shape):
     """Uniform in ±sqrt(6 / (fan_in + fan_out)) for a matrix of `shape` [fan_in, fan_out]."""
@@ -27,7 +29,10 @@ def bias_add(x, b):
     """
 
     def gradient(dy):
-        return dy, tf.reduce_sum(dy, axis=0)
+        db = dy
+        if dy.shape[0] and dy.shape[0] % SUM_PARTS == 0:
+            db = tf.reduce_sum(tf.reshape(dy, [SUM_PARTS, -1, dy.shape[1]]), axis=1)
+        return dy, tf.reduce_sum(db, axis=0)
 
     return tf.nn.bias_add(x, b), gradient
 
@@ -136,19 +141,25 @@ class LSTMCell(tf.Module):
         """x `[rows, input_size]`, state (h, c) each `[rows, hidden_size]`, None for zeros;
         returns the new (h, c).
         """
-        w_x, _ = self.split_kernel()
-        return self.advance(self.linear.add_bias(self.linear.product(x, w_x)), state)
+        dtype = self.linear.compute_dtype
+        return self.advance(x, state, read(self.linear.w, dtype), read(self.linear.b, dtype))
 
-    def split_kernel(self):
-        """The kernel's rows for x and for h."""
-        return self.linear.split_kernel([-1, self.hidden_size])
+    def following(self, layer):
+        """(kernel, bias) with which `advance` takes the input of `layer`, a linear layer without
+        activation, for its output.
+        """
+        w_x, w_h = self.linear.split_kernel([-1, self.hidden_size])
+        w, b = layer.followed_by(w_x)
+        return tf.concat([w, w_h], axis=0), b + read(self.linear.b, b.dtype)
 
-    def advance(self, gates, state=None):
-        """The new (h, c) from what x (and b) contribute to the gates, `[rows, 4 * hidden_size]`."""
-        if state is not None:
-            _, w_h = self.split_kernel()
-            gates += self.linear.product(state[0], w_h)
-        i, j, f, o = tf.split(tf.cast(gates, tf.float32), 4, axis=-1)
+    def advance(self, x, state, kernel, bias):
+        """As the cell itself, with another kernel and bias in place of its own."""
+        if state is None:
+            kernel = kernel[: -self.hidden_size]
+        else:
+            x = tf.concat([tf.cast(part, kernel.dtype) for part in (x, state[0])], axis=1)
+        gates = bias_add(self.linear.product(x, kernel), bias)
+        i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
         c = tf.sigmoid(i) * tf.tanh(j)
         if state is not None:
             c += tf.sigmoid(f + 1.0) * state[1]

@@ -47,6 +47,11 @@ def recomputed(fn, variables):
     return call
 
 
+def _summed_biases(bias, graph, edge_weights=None):
+    """degree_j bias `[nodes, size]`."""
+    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias
+
+
 class MessageFunction(tf.Module):
     """m_j = Σ_i f([h_i, h_j, e_ij, g]) with f an MLP; exactly, on as few rows as can be.
 
@@ -100,9 +105,10 @@ class MessageFunction(tf.Module):
             constant = first.add_bias(first.product(globals_, global_kernel))
             constant = graph.broadcast_globals_to_nodes(constant)
         dtype = last.compute_dtype
-        output = (
+        output_kernel, output_bias = (
             (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
         )
+        output = output_kernel, output_bias, _summed_biases(output_bias, graph)
         return sender_kernel, receiver_kernel, edge_kernel, edges, constant, output
 
     def _takes_relu_sums(self, graph):
@@ -119,7 +125,8 @@ class MessageFunction(tf.Module):
         """
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sender_kernel, receiver_kernel, edge_kernel, edges, constant, output = prepared
-        output_kernel, output_bias = output
+        output_kernel, output_bias, biases = output
+        nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
         senders = first.product(nodes, sender_kernel)
         receivers = first.product(nodes, receiver_kernel)
         receivers = first.add_bias(receivers) if constant is None else receivers + constant
@@ -128,8 +135,9 @@ class MessageFunction(tf.Module):
         else:
             hidden_layers = self.mlp.hidden_layers
             sums = graph.message_sums(hidden_layers, senders, receivers, edges, edge_weights)
-        degrees = tf.cast(graph.degrees(edge_weights), last.compute_dtype)[:, None]
-        return last.product(sums, output_kernel) + degrees * output_bias
+        if edge_weights is not None:
+            biases = _summed_biases(output_bias, graph, edge_weights)
+        return last.product(sums, output_kernel) + biases
 
 
 class RecurrentRelationalNetwork(tf.Module):
@@ -195,7 +203,7 @@ class RecurrentRelationalNetwork(tf.Module):
         message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._node_fn_inputs)
         constant = first.add_bias(first.product(x, x_kernel))
         prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
-        update_layer = last.followed_by(self.lstm.split_kernel()[0]) if self.lstm else hidden_kernel
+        update_layer = self.lstm.following(last) if self.lstm else hidden_kernel
 
         def advance(step, hidden, state, constant, prepared, update_layer):
             weights = None
@@ -207,9 +215,7 @@ class RecurrentRelationalNetwork(tf.Module):
                 z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
                 return (tf.cast(last(z), tf.float32),)
             z = self.node_fn.hidden_layers(z)
-            gate_kernel, gate_bias = update_layer
-            gates = self.lstm.linear.add_bias(last.product(z, gate_kernel) + gate_bias)
-            return self.lstm.advance(gates, state)
+            return self.lstm.advance(z, state, *update_layer)
 
         if recompute:
             modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.layers import MLP, Embedding, Linear, LSTMCell, bias_add
+from rrn.layers import MLP, SUM_PARTS, Embedding, Linear, LSTMCell, bias_add
 from tests.compare import assert_close, names_and_shapes, randomize
 
 
@@ -131,6 +131,20 @@ def test_bias_adds_gradient_sums_4096_bfloat16_ones_to_exactly_4096():
     np.testing.assert_array_equal(tf.cast(dx, tf.float32), np.ones([4096, 3]))
 
 
+@pytest.mark.parametrize("rows", [0, 1, SUM_PARTS - 1, SUM_PARTS, 5 * SUM_PARTS, 5 * SUM_PARTS + 1])
+@pytest.mark.parametrize("size_known", [True, False])
+def test_bias_adds_gradient_is_the_sum_over_any_number_of_rows(rows, size_known):
+    @tf.function(input_signature=[tf.TensorSpec([rows if size_known else None, 3])])
+    def gradients(dy):
+        x, b = tf.zeros_like(dy), tf.zeros([3])
+        return tf.gradients(bias_add(x, b), [x, b], dy)
+
+    dy = normal(rows, 3)
+    dx, db = gradients(dy)
+    np.testing.assert_array_equal(dx, dy)
+    assert_close(db, dy.astype(np.float64).sum(axis=0), 1e-6)
+
+
 def test_mlp_has_relu_on_all_but_the_last_layer():
     mlp, x = MLP([3, 5, 6, 2]), normal(7, 3)
     randomize(mlp)
@@ -197,6 +211,23 @@ def test_lstm_cell_equals_a_numpy_loop_over_several_steps():
         h = sigmoid(o) * np.tanh(c)
         np.testing.assert_allclose(state[0], h, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(state[1], c, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("with_state", [True, False])
+def test_an_lstm_cell_following_a_linear_layer_equals_the_two_in_value_and_gradient(with_state):
+    layer, cell, x = Linear(6, 3), LSTMCell(3, 4), tf.constant(normal(5, 6))
+    randomize(layer)
+    randomize(cell, seed=1)
+    state = [tf.constant(normal(5, 4, seed=2 + i)) for i in range(2)] if with_state else None
+    sources = [x, *(state or []), *layer.variables, *cell.variables]
+    weights = normal(2, 5, 4, seed=4)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(sources)
+        results = cell.advance(x, state, *cell.following(layer)), cell(layer(x), state)
+        losses = [tf.reduce_sum(tf.stack(result) * weights) for result in results]
+    assert_close(*[tf.stack(result) for result in results], 1e-6)
+    for source in sources:
+        assert_close(*[tape.gradient(loss, source) for loss in losses])
 
 
 def test_no_lstm_state_equals_zeros_in_value_and_gradient():

@@ -157,7 +157,7 @@ class Ages:
         asked, answer, distance = (
             tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
         )
-        graph = RegularGraph(all_others(num_people), tf.shape(answer)[0])
+        graph = RegularGraph(all_others(num_people), answer.shape[0] or tf.shape(answer)[0])
         sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
         facts = {name: tf.reshape(batch[name][:, :num_people], [-1]) for name in sizes}
         parts = [tf.one_hot(facts[name], size) for name, size in sizes.items()]
