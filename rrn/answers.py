@@ -67,6 +67,15 @@ def accuracy_metrics(correct, kinds, num_kinds, name):
     }
 
 
+def results_by_step(by_step, error):
+    """What a task's `results` returns, of arrays "name" -> `[steps]` and the error."""
+    return {
+        "metrics": {name: float(values[-1]) for name, values in by_step.items()},
+        "by_step": {name: [float(v) for v in values] for name, values in by_step.items()},
+        "error": float(error),
+    }
+
+
 def accuracy_by_kind(outputs, kinds, name):
     """Percent right by step: "accuracy/{name}_{kind}" for each kind there is, "accuracy/all", and
     "loss"; as a task's `results` returns them.
@@ -77,10 +86,7 @@ def accuracy_by_kind(outputs, kinds, name):
     by_step = {f"accuracy/{name}_{k}": right[kinds == k].mean(axis=0) for k in np.unique(kinds)}
     by_step["accuracy/all"] = right.mean(axis=0)
     by_step["loss"] = outputs["loss"].mean(axis=0)
-    return {
-        "metrics": {name: float(values[-1]) for name, values in by_step.items()},
-        "by_step": {name: [float(v) for v in values] for name, values in by_step.items()},
-    }
+    return results_by_step(by_step, error=100.0 - by_step["accuracy/all"][-1])
 
 
 def _kinds(results, name):

@@ -130,7 +130,7 @@ class LineTask:
 
     def results(self, arrays, examples, outputs):
         loss = [float(outputs["loss"].mean())]
-        return {"metrics": {"loss": loss[0]}, "by_step": {"loss": loss}}
+        return {"metrics": {"loss": loss[0]}, "by_step": {"loss": loss}, "error": loss[0]}
 
 
 def line_batches(task, examples):

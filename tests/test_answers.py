@@ -103,7 +103,7 @@ def test_results_by_kind_their_table_and_figure():
         "accuracy/all": [50, 50],
         "loss": [1, 3],
     }
-    assert results["by_step"] == by_step
+    assert results["by_step"] == by_step and results["error"] == 50
     assert results["metrics"] == {name: values[-1] for name, values in by_step.items()}
     table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
     rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]

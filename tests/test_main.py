@@ -113,7 +113,7 @@ def test_training_writes_every_documented_file(trained):
 
     with h5py.File(workdir / "weights.h5") as file:
         assert file.attrs["config"] == "configs/babi.py:test" and file.attrs["update"] == 20
-        assert file.attrs["validation_loss"] == valid["mean_loss"] > 0
+        assert file.attrs["validation_error"] == valid["error/mean"] > 0
         names = []
         file.visititems(lambda n, item: names.append(n) if isinstance(item, h5py.Dataset) else None)
     rows = read_json(workdir / "variables.json")

@@ -10,7 +10,7 @@ the nodes at every step.
 import numpy as np
 import tensorflow as tf
 
-from rrn.answers import accuracy_metrics, answer_losses, sum_readout
+from rrn.answers import accuracy_metrics, answer_losses, results_by_step, sum_readout
 from rrn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.layers import MLP, Embedding
 from rrn.network import RecurrentRelationalNetwork
@@ -252,9 +252,7 @@ class Babi:
         by_step["error/mean"] = errors.mean(axis=0)
         by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
         by_step["loss"] = outputs["loss"].mean(axis=0)
-        metrics = {name: float(values[-1]) for name, values in by_step.items()}
-        by_step = {name: [float(v) for v in values] for name, values in by_step.items()}
-        return {"metrics": metrics, "by_step": by_step}
+        return results_by_step(by_step, error=by_step["error/mean"][-1])
 
     def _errors(self, results):
         """[(task's number, errors by step)] of the tasks in `results`."""

@@ -121,7 +121,8 @@ class Classification:
         right = 100.0 * (outputs["probabilities"].argmax(-1) == labels)
         metrics = {f"accuracy/digit_{k}": right[labels == k].mean() for k in np.unique(labels)}
         metrics |= {"accuracy/all": right.mean(), "loss": outputs["loss"].mean()}
-        return {"metrics": {n: float(value) for n, value in metrics.items()}, "by_step": {}}
+        metrics = {name: float(value) for name, value in metrics.items()}
+        return {"metrics": metrics, "by_step": {}, "error": 100.0 - metrics["accuracy/all"]}
 
     def table(self, results):
         numbers = results["metrics"].items()

@@ -325,7 +325,7 @@ class Completion:
             "hole": outputs["hole"][shown].astype(int),
             "completed": outputs["completed"][shown],
         }
-        return {"metrics": metrics, "by_step": {}, "samples": samples}
+        return {"metrics": metrics, "by_step": {}, "error": metrics["loss"], "samples": samples}
 
     def table(self, results):
         """What each stage reaches, and the other fills; stages are those of `results`."""

@@ -9,6 +9,7 @@ accuracy count all 81 cells: the network must repeat the givens, too.
 import numpy as np
 import tensorflow as tf
 
+from rrn.answers import results_by_step
 from rrn.graphs import RegularGraph
 from rrn.layers import Embedding, Linear
 from rrn.network import RecurrentRelationalNetwork
@@ -182,9 +183,7 @@ class Sudoku:
                 by_step[f"{name}_accuracy/{level}"] = 100.0 * right[givens == level].mean(axis=0)
             by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
         by_step["loss"] = outputs["loss"].mean(axis=0)
-        metrics = {name: float(values[-1]) for name, values in by_step.items()}
-        by_step = {name: [float(v) for v in values] for name, values in by_step.items()}
-        return {"metrics": metrics, "by_step": by_step}
+        return results_by_step(by_step, error=100.0 - by_step["board_accuracy/all"][-1])
 
     def _levels(self, results):
         """[(givens, % of boards solved by step, % of cells right by step)], ascending."""

@@ -44,7 +44,7 @@ class Task(Protocol):
         `num_steps=None`, the stages of training may set.
 
         Training goes by the losses' "loss", or by those that the config's stages name. One of the
-        outputs is "loss", too, by step or not; validation goes by its mean.
+        outputs is "loss", too, by step or not; validation reports its mean.
         """
 
     def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
@@ -57,8 +57,9 @@ class Task(Protocol):
         """The variables w in the L2 term Σ w²/2."""
 
     def results(self, arrays: Arrays, examples, outputs) -> dict:
-        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}}, and whatever
-        else the figures need. Without steps "by_step" is empty.
+        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}, "error"}, and
+        whatever else the figures need. Without steps "by_step" is empty. The best weights are
+        those with the lowest "error", a number, on the validation split.
 
         examples: the ids, an array, of examples of a split, all of them or some; outputs: name ->
         array `[examples, ...]`, in that order.

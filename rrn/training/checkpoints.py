@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -14,7 +15,7 @@ def restore_variables(path, variables, averaged):
 
 
 class Checkpoints:
-    """Saves a trainer's variables, slots and update, and the lowest validation loss so far.
+    """Saves a trainer's variables, slots and update, and the lowest validation error so far.
 
     A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes
     first.
@@ -37,8 +38,8 @@ class Checkpoints:
     def track(self, trainer):
         """Sets what is saved, and restores the last state if there is one."""
         self.trainer = trainer
-        self.best_loss = tf.Variable(float("inf"), trainable=False, name="best_loss")
-        checkpoint = tf.train.Checkpoint(trainer=trainer, best_loss=self.best_loss)
+        self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
+        checkpoint = tf.train.Checkpoint(trainer=trainer, best_error=self.best_error)
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if self.latest:
@@ -56,7 +57,7 @@ class Checkpoints:
             self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
 
-    def save_best(self, loss):
-        """Saves the state as the best, with its validation loss."""
-        self.best_loss.assign(loss)
+    def save_best(self, error):
+        """Saves the state as the best, with its validation error."""
+        self.best_error.assign(error)
         self._best.save(int(self.trainer.update), options=self._options)

@@ -162,7 +162,8 @@ class Experiment:
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
-        """Evaluates on the validation split and keeps the weights with the lowest loss on it.
+        """Evaluates on the validation split and keeps the weights with the lowest error on it,
+        of equals the last.
 
         In stages, where another loss may raise it, the last weights and each stage's are kept.
         """
@@ -171,14 +172,15 @@ class Experiment:
             results, loss = evaluator.results()
             update = int(trainer.update)
             progress.validation(update, loss, results["metrics"])
-            best = self.stages or loss < checkpoints.best_loss.numpy()
-            attributes = {"config": self.name, "update": update, "validation_loss": loss}
+            error = results["error"]
+            best = self.stages or error <= checkpoints.best_error.numpy()
+            attributes = {"config": self.name, "update": update, "validation_error": error}
             if best:
                 save_weights(self.workdir / "weights.h5", self.variables, attributes)
             if self.stages and (stage := trainer.plan.finished(update)):
                 save_weights(self._stage_weights(stage.name), self.variables, attributes)
         if best:
-            checkpoints.save_best(loss)
+            checkpoints.save_best(error)
 
     def _evaluation_data(self):
         """The data that `config.evaluate` names; raises ValueError where its split is not there."""

@@ -80,7 +80,7 @@ class Progress:
         print("  ".join(parts), flush=True)
 
     def validation(self, update, loss, metrics):
-        """loss: the mean over all steps, by which the best weights are chosen."""
+        """loss: the mean over all steps."""
         self._write(update, {"split": "valid", "mean_loss": loss, **metrics}, "valid")
         numbers = "  ".join(
             f"{name} {value:.4g}"

@@ -416,6 +416,7 @@ def test_results_by_hand():
         "tasks_failed": [3, 2],
         "loss": [2, 44],  # the mean of 0 ... 88
     }
+    assert results["error"] == pytest.approx(by_step["error/mean"][-1])
     assert results["by_step"].keys() == by_step.keys() == results["metrics"].keys()
     for name, values in by_step.items():
         assert results["by_step"][name] == pytest.approx(values)

@@ -177,7 +177,7 @@ def test_results_by_hand(classifier):
     outputs = {"probabilities": probabilities, "loss": np.array([1.0, 2.0, 3.0, 4.0, 0.0])}
     results = task.results(arrays, np.array([1, 2, 3, 4, 5]), outputs)
     expected = {"accuracy/digit_2": 100, "accuracy/digit_7": 75, "accuracy/all": 80, "loss": 2}
-    assert results == {"metrics": pytest.approx(expected), "by_step": {}}
+    assert results == {"metrics": pytest.approx(expected), "by_step": {}, "error": 20}
     assert [line.split() for line in task.table(results).splitlines()] == [
         ["%"],
         ["accuracy/digit", "2", "100.00"],

@@ -373,6 +373,7 @@ def test_results_by_hand():
         "cell_accuracy/all": [75, 62.5, 75],
         "loss": [2, 2, 2],
     }
+    assert results["error"] == 25
     assert results["by_step"].keys() == by_step.keys() == results["metrics"].keys()
     for name, values in by_step.items():
         assert results["by_step"][name] == pytest.approx(values)

@@ -1,9 +1,14 @@
 """Whole experiments in this process."""
 
+import functools
+import types
+
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.training.checkpoints import Checkpoints
 from rrn.training.checks import LEAST, check_numbers
 from rrn.training.experiment import Experiment, run
 from rrn.training.machines import OneMachine
@@ -30,6 +35,32 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
         np.testing.assert_allclose(variable, value, atol=1e-6)
     kept = {path.stem for path in (tmp_path / "checkpoints" / "last").glob("*.index")}
     assert kept == {"ckpt-8", "ckpt-10"}
+
+
+def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
+    """In stages the last ones, whatever their error."""
+    variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
+    trainer = types.SimpleNamespace(update=update, averages=None)
+    progress = types.SimpleNamespace(validation=lambda update, loss, metrics: None)
+    evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
+    checkpoints.track(tf.train.Checkpoint(update=update))
+    trainer.plan = types.SimpleNamespace(finished=lambda update: None)
+    for stages, expected in (((), [1, 2, 2, 4, 4]), (("first",), [1, 2, 3, 4, 5])):
+        checkpoints.best_error.assign(np.inf)
+        run = types.SimpleNamespace(
+            name="line", stages=stages, workdir=Workdir(tmp_path), variables=[variable]
+        )
+        kept = []
+        for i, error in enumerate([9.9, 0.1, 0.2, 0.1, 3.0], 1):
+            update.assign(i)
+            variable.assign(i)
+            results = {"metrics": {}, "error": error}, -i  # the loss falls all the time
+            evaluator.results = functools.partial(tuple, results)
+            Experiment._validate(run, trainer, evaluator, checkpoints, progress)
+            with h5py.File(tmp_path / "weights.h5") as file:
+                kept.append(file["w"][()])
+                assert file.attrs["update"] == kept[-1]
+        assert kept == expected
 
 
 @pytest.mark.parametrize("part", LEAST)
