@@ -21,7 +21,7 @@ class Trainer(tf.Module):
 
     One update: every tower's losses and gradients on its own batch; then, for each objective of the
     stage, the gradients' average weighted by examples, plus the L2 term's gradient (l2 w for each
-    regularized w), clipped, and one step of Adam. No other variables change.
+    regularized w), clipped, and a step of its optimizer. No other variables change.
     """
 
     def __init__(self, task, config, devices, batch_specs):
