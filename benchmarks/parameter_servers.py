@@ -44,6 +44,10 @@ NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
 
 def main():
     arguments = parse_arguments()
+    try:
+        models = {name: describe_model(name, arguments.set) for name in arguments.models}
+    except (KeyError, TypeError, ValueError) as error:  # no data, or a --set that does not fit
+        sys.exit(f"parameter_servers: {error}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and the run with it
     arguments.out.mkdir(parents=True)
     study = {
@@ -52,20 +56,10 @@ def main():
         "ps": arguments.ps,
         "sync": arguments.sync,
         "policies": arguments.policies,
-        "models": {},
+        "models": models,
     }
-    for name in arguments.models:
-        settings = SETTINGS[name] | {
-            "model.compute_dtype": "bfloat16",
-            "train.log_every_updates": 5,
-            "train.checkpoint_every_updates": NEVER,
-            "train.checkpoint_every_seconds": NEVER,
-            "train.evaluate_every_updates": NEVER,
-            "train.num_updates": NEVER,
-            **arguments.set,
-        }
-        model = study["models"][name] = describe_model(name, settings)
-        updates = arguments.updates or UPDATES[name]
+    for name, model in models.items():
+        settings, updates = model["settings"], arguments.updates or UPDATES[name]
         alone = train(name, settings, [], arguments, "alone", min(updates, 100))
         model["compute_seconds"] = 1.0 / alone["updates_per_second"]
         model["runs"] = {}
@@ -110,13 +104,26 @@ def _value(text):
         return text
 
 
-def describe_model(model, settings):
-    """{"batch_size", "settings", "notes" of its data, "variables": [[name, shape, bytes]]}."""
+def describe_model(model, changes):
+    """{"batch_size", "settings", "notes" of its data, "variables": [[name, shape, bytes]]}.
+
+    changes: of the study's settings, {field: value}.
+    """
     from rrn.data import read_prepared
     from rrn.distribute.variables import variable_sizes
     from rrn.tasks import create_task
 
+    settings = SETTINGS[model] | {
+        "model.compute_dtype": "bfloat16",
+        "train.log_every_updates": 5,
+        "train.checkpoint_every_updates": NEVER,
+        "train.checkpoint_every_seconds": NEVER,
+        "train.evaluate_every_updates": NEVER,
+        "train.num_updates": NEVER,
+        **changes,
+    }
     config = importlib.import_module(f"configs.{model}").get_config()
+    config.lock()  # a field that it lacks is an error
     config.update_from_flattened_dict(settings)
     data = read_prepared(config.data.path)
     return {
@@ -180,7 +187,7 @@ def watch(process, folder, updates, timeout):
       RuntimeError: the run ended before its updates were done, or takes too long.
     """
     samples, deadline = [], time.monotonic() + timeout
-    while not samples or samples[-1][0] < updates:
+    while len(samples) < 2 or samples[-1][0] < updates:  # rates are of what is between two
         lines = training_lines(folder)
         if lines and (not samples or lines[-1]["update"] > samples[-1][0]):
             pids = re.findall(

@@ -8,8 +8,8 @@ Paper: mean error 0.46 ± 0.77 %, 0.13 ± 0.35 tasks failed over 15 runs, about 
 Variants:
   hour       Muon, batch 128, learning rate 1.5e-3 with warm-up and cosine decay, clipping, no
              dropout, words' embeddings standard normal at the start, 24,000 updates: 9.8 % mean
-             error on the test split, 4 tasks failed, after 90 minutes on 2 cores of a slow AMD
-             EPYC without AVX-512, --devices cpu:2 (one seed).
+             error on the test split, 4 tasks failed (one seed, weights of update 18,000), after 90
+             minutes on 2 cores of a slow AMD EPYC without AVX-512, --devices cpu:2.
   quick      as hour, but 5,000 updates: 20.3 % mean error (one seed), 11 to 18 minutes.
   simulated  as hour, but trained on simulated stories alone, and tested on the real test files:
              9.6 % mean error, 4 tasks failed (one seed).

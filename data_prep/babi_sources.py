@@ -79,18 +79,18 @@ def collect(
                 continue
             note = f"Task {task}: no {folder} {SPLITS[split]} file"
             origin, supplied = supply(task, split)
-            if supplied:
-                kept, dropped = _drop_shared(supplied, task, parsed)
+            kept, dropped = _drop_shared(supplied, task, parsed)
+            if kept:
                 questions = sum(len(story.questions) for story in kept)
                 notes.append(
                     f"{note}; {questions} {SPLITS[split]} questions from {origin}{dropped}"
                 )
                 parsed[task, split] = kept
             elif allow_missing:
-                notes.append(f"{note}; left out")
+                notes.append(f"{note}; left out{dropped}")
             else:
                 name = "" if "valid" in FOLDERS[folder] else "NAME_"
-                missing.append(f"{folder}/qa{task}_{name}{split}.txt")
+                missing.append(f"{folder}/qa{task}_{name}{split}.txt{dropped}")
     if missing:
         raise DataError(
             f"{source}: missing {_listed(missing)}. Ways out: --supplement FILE (a bAbI text file"

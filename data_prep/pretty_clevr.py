@@ -1,7 +1,8 @@
 """Pretty-CLEVR: from object to nearest object (Palm et al., arXiv 1711.08028).
 
     python -m data_prep pretty_clevr --out data/pretty_clevr.h5
-    python -m data_prep pretty_clevr --scenes 20000,1000,1000 --images 128 --out data/pretty_128.h5
+    python -m data_prep pretty_clevr --scenes 20000,1000,1000 --images 128 \
+        --out data/pretty_clevr_128.h5
 
 draws scenes, with --images also as pictures, and writes one HDF5 file.
 

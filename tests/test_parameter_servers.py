@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from benchmarks.parameter_servers import figures, report
+from benchmarks.parameter_servers import figures, main, report
 from benchmarks.parameter_servers_model import (
     WORKERS,
     asynchronous_rate,
@@ -163,3 +163,17 @@ def test_the_figures(study):
     loss, accuracy = drawn["curves"].axes
     assert [list(line.get_ydata()) for line in loss.lines] == 2 * [[1, 0.5]]
     assert list(accuracy.lines[0].get_xdata()) == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("data.path=nowhere.h5", "nowhere.h5: no such file"), ("train.batches=3", "'?batches'?")],
+)
+def test_what_does_not_fit_is_said_before_anything_is_written(
+    tmp_path, monkeypatch, field, message
+):
+    out = tmp_path / "study"
+    monkeypatch.setattr(sys, "argv", ["parameter_servers", "--set", field, "--out", str(out)])
+    with pytest.raises(SystemExit, match=message):
+        main()
+    assert not out.exists()

@@ -1,6 +1,6 @@
 """Simulated bAbI: stories of the 20 tasks of Weston et al. (arXiv 1502.05698).
 
-    python -m data_prep babi --source simulated --out data/babi_simulated.h5
+    python -m data_prep babi --source simulated --out data/babi_like_released.h5
 
 The stories follow the released files closely: vocabulary, sentences, lengths and odds of events.
 They are not copies: sentences and rules are written here, and answers are derived from what a story

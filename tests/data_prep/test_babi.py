@@ -380,12 +380,14 @@ def test_supplement_file(incomplete, tmp_path, name):
         ("{}/qa21_train.txt", "qa21_train.txt: the file's name does not start with qaN_"),
         ("{}/qa3_test.txt", "missing en-valid-10k/qa3_train.txt"),
         ("{}/qa2_train.txt", "missing en-valid-10k/qa3_train.txt"),
+        ("{}/qa3_known.txt", r"qa3_train.txt \(1 stories that are also in validation dropped\)"),
         ("simulated:21", "--supplement simulated:21: '21' is not a task from 1 to 20"),
     ],
 )
 def test_supplements_that_do_not_fit(incomplete, tmp_path, capsys, supplement, message):
     for name in ("three.txt", "qa21_train.txt", "qa2_train.txt", "qa3_test.txt"):
         (tmp_path / name).write_text(one_story("Ann"))
+    (tmp_path / "qa3_known.txt").write_text(one_story("valid3x0"))
     options = ("--supplement", supplement.format(tmp_path))
     assert prepare(incomplete, tmp_path / "babi.h5", *options) == 2
     assert re.search(message, capsys.readouterr().err)

@@ -230,6 +230,7 @@ def test_whether_somebody_is_there():
     [
         (3, "Mary got the milk. Mary moved to the office. Mary went to the garden.",
          "Where was the milk before the garden?", "office"),
+        (4, "The kitchen lies north of the garden.", "What is the garden south of?", None),
         (4, "The office is north of the kitchen. The garden is south of the kitchen.",
          "What is the kitchen north of?", "garden"),
         (5, "Bill gave the milk to Fred. Fred handed the milk to Bill.",
