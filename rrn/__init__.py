@@ -2,7 +2,7 @@
 
 from rrn.graphs import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
 from rrn.layers import MLP, Embedding, Linear, LSTMCell
-from rrn.network import MessageFunction, RecurrentRelationalNetwork
+from rrn.network import MessageFunction, RecurrentRelationalNetwork, RecurrentState
 from rrn.sentences import SentenceEncoder, prefix_tree
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Linear",
     "MessageFunction",
     "RecurrentRelationalNetwork",
+    "RecurrentState",
     "RegularGraph",
     "SentenceEncoder",
     "SparseGraph",

@@ -1,5 +1,7 @@
 """The message function and the recurrent relational network (Palm et al. 2018, equations 1-3)."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
 from rrn.graphs import RegularGraph
@@ -140,6 +142,19 @@ class MessageFunction(tf.Module):
         return last.product(sums, output_kernel) + biases
 
 
+class RecurrentState(NamedTuple):
+    """What a network keeps of its nodes between two segments of steps.
+
+    hidden: `[nodes, hidden_size]`; cell: the LSTM's `[nodes, hidden_size]`, None without LSTM;
+    started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
+    are zero.
+    """
+
+    hidden: tf.Tensor
+    cell: tf.Tensor | None
+    started: tf.Tensor
+
+
 class RecurrentRelationalNetwork(tf.Module):
     """The network's recurrent core on any graph of `rrn.graphs`.
 
@@ -165,6 +180,7 @@ class RecurrentRelationalNetwork(tf.Module):
         name="rrn",
     ):
         super().__init__(name=name)
+        self.hidden_size = hidden_size
         hidden = [hidden_size] * num_hidden_layers
         self.input_fn = MLP([input_size, *hidden, hidden_size], compute_dtype, name="input_fn")
         self.message_fn = MessageFunction(
@@ -175,20 +191,40 @@ class RecurrentRelationalNetwork(tf.Module):
         self.node_fn = MLP(sizes, compute_dtype, name="node_fn")
         self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype) if lstm else None
 
-    def __call__(
+    def initial_state(self, num_nodes):
+        """The `RecurrentState` of nodes that have made no step."""
+        zeros = tf.zeros([num_nodes, self.hidden_size])
+        return RecurrentState(
+            hidden=zeros,
+            cell=zeros if self.lstm else None,
+            started=tf.zeros([num_nodes], tf.bool),
+        )
+
+    def __call__(self, graph, features, num_steps, edges=None, globals_=None, **options):
+        """The hidden states of every step, from the start; see `segment` for the arguments."""
+        return self.segment(graph, features, num_steps, None, edges, globals_, **options)[0]
+
+    def segment(
         self,
         graph,
         features,
         num_steps,
+        state,
         edges=None,
         globals_=None,
         edge_keep_probability=1.0,
         uniform=None,
         recompute=False,
     ):
-        """The hidden states of every step: a list of `num_steps` tensors `[nodes, hidden_size]`.
+        """Some steps from a state: (the hidden states of every step, the state after the last).
 
-        features: `[nodes, input_size]`; edges, globals_: see `MessageFunction.prepare`.
+        The hidden states are a list of `num_steps` tensors `[nodes, hidden_size]`. Segments one
+        after the other, each with the state that the one before returned, make the steps of one
+        call; where `tf.stop_gradient` is applied to the states between them, gradients flow through
+        one segment alone.
+
+        features: `[nodes, input_size]`; state: a `RecurrentState`, None for `initial_state`;
+        edges, globals_: see `MessageFunction.prepare`.
         With edge_keep_probability < 1, a message is dropped with the remaining probability and the
         kept ones are scaled up; `uniform(shape, step, part)` must then return draws in [0, 1), for
         every part of a union.
@@ -205,7 +241,7 @@ class RecurrentRelationalNetwork(tf.Module):
         prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
         update_layer = self.lstm.following(last) if self.lstm else hidden_kernel
 
-        def advance(step, hidden, state, constant, prepared, update_layer):
+        def advance(step, hidden, lstm_state, constant, prepared, update_layer):
             weights = None
             if edge_keep_probability < 1.0:
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
@@ -215,14 +251,18 @@ class RecurrentRelationalNetwork(tf.Module):
                 z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
                 return (tf.cast(last(z), tf.float32),)
             z = self.node_fn.hidden_layers(z)
-            return self.lstm.advance(z, state, *update_layer)
+            return self.lstm.advance(z, lstm_state, *update_layer)
 
         if recompute:
             modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
             advance = recomputed(advance, [v for m in modules for v in m.trainable_variables])
-        hidden, state, states = x, None, []
+        hidden, lstm_state, states = x, None, []
+        if state is not None:
+            hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
+            lstm_state = (state.hidden, state.cell) if self.lstm else None
         for step in range(num_steps):
-            state = advance(step, hidden, state, constant, prepared, update_layer)
-            hidden = state[0]
+            lstm_state = advance(step, hidden, lstm_state, constant, prepared, update_layer)
+            hidden = lstm_state[0]
             states.append(hidden)
-        return states
+        cell = lstm_state[1] if self.lstm else None
+        return states, RecurrentState(hidden, cell, tf.ones(tf.shape(hidden)[:1], tf.bool))

@@ -391,6 +391,54 @@ def test_the_same_variables_serve_any_number_of_steps():
     assert names_and_shapes(network) == expected
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("lstm", [True, False])
+def test_segments_one_after_the_other_are_one_run(form, lstm):
+    graph, _, _, real, _ = make_case(form)
+    network = RecurrentRelationalNetwork(3, 6, lstm=lstm)
+    randomize(network)
+    features = normal(len(real), 3)
+    whole = network(graph, features, 5)
+    state, parts = network.initial_state(len(real)), []
+    for num_steps in (2, 1, 2):
+        hidden, state = network.segment(graph, features, num_steps, state)
+        parts += hidden
+    for actual, expected in zip(parts, whole, strict=True):
+        assert_close(tf.boolean_mask(actual, real), tf.boolean_mask(expected, real), 1e-5)
+    np.testing.assert_array_equal(state.hidden, parts[-1])
+    assert state.started.numpy().all()
+
+
+def test_in_a_carried_batch_nodes_that_have_not_started_begin_anew():
+    """Two graphs side by side, the second one new: it does what it does alone."""
+    network = RecurrentRelationalNetwork(3, 6)
+    randomize(network)
+    features, ring = normal(8, 3), [[1, 3], [2, 0], [3, 1], [0, 2]]
+    both, one = RegularGraph(ring, 2), RegularGraph(ring, 1)
+    _, state = network.segment(both, features, 3, network.initial_state(8))
+    old = tf.constant([True] * 4 + [False] * 4)
+    carried = state._replace(
+        hidden=tf.where(old[:, None], state.hidden, 0.0),
+        cell=tf.where(old[:, None], state.cell, 0.0),
+        started=state.started & old,
+    )
+    hidden, _ = network.segment(both, features, 2, carried)
+    assert_close(hidden[-1][:4], network(one, features[:4], 5)[-1], 1e-5)
+    assert_close(hidden[-1][4:], network(one, features[4:], 2)[-1], 1e-5)
+
+
+def test_gradients_stop_between_segments():
+    network = RecurrentRelationalNetwork(3, 6)
+    randomize(network)
+    graph, features = RegularGraph([[1], [0]], 1), normal(2, 3)
+    with tf.GradientTape() as tape:
+        tape.watch(features)
+        _, state = network.segment(graph, features, 2, None)
+        stopped = tf.nest.map_structure(tf.stop_gradient, state)
+        hidden, _ = network.segment(graph, tf.stop_gradient(features), 2, stopped)
+    assert tape.gradient(hidden, features) is None
+
+
 @pytest.mark.parametrize(
     "edge_size, global_size, with_edges, with_globals",
     [
