@@ -32,9 +32,10 @@ MODES = [f"{name} {dtype}" for name in ("plain", "rrn", "rrn recompute") for dty
 class PlainSudoku(Sudoku):
     """The Sudoku task with the plain formulation in place of the network."""
 
-    def hidden_states(self, graph, features, num_steps):
+    def segment(self, graph, features, num_steps, state):
         senders, receivers = plain.edge_list(graph)
-        return plain.plain_network(self.network.rrn, senders, receivers, features, num_steps)
+        rrn = self.network.rrn
+        return plain.plain_network(rrn, senders, receivers, features, num_steps), state
 
 
 def random_boards(number):

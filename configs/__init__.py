@@ -26,6 +26,9 @@ class Train:
     l2: float = 0.0
     clip_norm: float = 0.0  # 0: no clipping
     average_decay: float = 0.0  # of the weights' moving averages; 0: none
+    max_segments: int = 1  # updates that an example may stay, see rrn/training/segments.py
+    leave_probability: float = 0.5  # with which a solved example leaves before that
+    error_share: float = 0.0  # of a batch, drawn by validation errors: rrn/training/sampling.py
     log_every_updates: int = 100
     evaluate_every_updates: int
     validation_examples: int = 0  # 0: all

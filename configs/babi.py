@@ -40,6 +40,7 @@ def get_config(variant=""):
             "readout_dropout": 0.5,
             "num_parts": 8,
             "normal_embeddings": False,  # initially, not Glorot's
+            "node_loss": 0.0,  # weight of the loss of what facts tell of a subject, in training
             "compute_dtype": "float32",
         },
         train=Train(

@@ -96,6 +96,11 @@ def _kinds(results, name):
     return {n.removeprefix(prefix): v for n, v in by_step if n.startswith(prefix)}
 
 
+def errors_by_kind(results, name):
+    """{kind: percent wrong after the last step}, of the results of `accuracy_by_kind`."""
+    return {int(kind): 100.0 - percents[-1] for kind, percents in _kinds(results, name).items()}
+
+
 def format_accuracy(results, name, others=()):
     """A table of what `accuracy_by_kind` gives: a row for each step, a column for each kind.
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import tensorflow as tf
 
-from rrn.random import ExampleRandom, fold_in
+from rrn.random import ExampleRandom, fold_in, uniform
 
 
 @dataclasses.dataclass
@@ -110,11 +110,29 @@ def _make_batch(task, arrays, examples, random, training):
     return {**batch, "examples": examples, "rows": rows}
 
 
-def training_inputs(task, arrays, batch_size, num_devices, seed, first_update, stream=0, cpus=None):
+def draw_by_group(groups, shares, seed, batch_size):
+    """Ids of examples `[batch_size]`: a group by its share, then one of its examples uniformly.
+
+    groups: each example's group, integers `[examples]`, an array; shares: {group: share}.
+    """
+    numbers, counts = np.unique(groups, return_counts=True)
+    order = np.argsort(groups, kind="stable").astype(np.int32)
+    starts = np.cumsum(counts) - counts
+    ends = np.cumsum([shares[number] for number in numbers.tolist()])
+    draws = uniform(seed, [2, batch_size], dtype=tf.float64)
+    group = tf.searchsorted(tf.constant(ends[:-1]), draws[0] * ends[-1], side="right")
+    place = tf.cast(draws[1] * tf.gather(counts.astype(np.float64), group), tf.int32)
+    return tf.gather(order, tf.gather(starts.astype(np.int32), group) + place)
+
+
+def training_inputs(
+    task, arrays, batch_size, num_devices, seed, first_update, stream=0, cpus=None, shares=None
+):
     """One endless `tf.data.Dataset` for each device; its u-th batch is of update first_update + u.
 
     stream: batches of different streams are drawn independently, 0 for the usual ones and others
     for workers that update by themselves. cpus: where each data set runs, this process if None.
+    shares: {group: share of the batch}, in place of the task's own way to draw examples.
 
     Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split;
     places in the global batch) and "seed" `[2]` (the update's).
@@ -124,11 +142,18 @@ def training_inputs(task, arrays, batch_size, num_devices, seed, first_update, s
             f"{num_devices} devices need a batch_size of at least as many, got {batch_size}"
         )
 
+    groups = task.groups(arrays) if shares else None
+
+    def draw(seed):
+        if not shares:
+            return task.draw_examples(arrays, seed, batch_size)
+        return draw_by_group(groups, shares, seed, batch_size)
+
     def batch_of(update, first, last):
         update_seed = fold_in([seed, 0], update)
         if not isinstance(stream, int) or stream:
             update_seed = fold_in(update_seed, stream)
-        examples = task.draw_examples(arrays, fold_in(update_seed, 0), batch_size)[first:last]
+        examples = draw(fold_in(update_seed, 0))[first:last]
         random = ExampleRandom(fold_in(update_seed, 1), tf.range(first, last), batch_size)
         batch = _make_batch(task, arrays, examples, random, training=True)
         return {**batch, "seed": fold_in(update_seed, 2)}

@@ -165,7 +165,7 @@ class Solver:
     def beliefs(self, puzzles):
         """The digits' probabilities at every step, `[n, 81, steps, 10]`; all puzzles at once."""
         with reading_scope():
-            logits = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
+            logits, _ = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
         return tf.nn.softmax(logits)
 
     def solve(self, puzzles):

@@ -183,7 +183,8 @@ def test_batches_of_a_traced_function_give_what_one_batch_gives(weights, monkeyp
 def test_beliefs_are_the_tasks_probabilities_of_every_step(weights):
     solver, digits = Solver(get_config().model, weights, STEPS), puzzles(2)
     task = solver.task
-    logits = task.logits(task.encode({}), tf.constant(digits), STEPS).numpy().astype(np.float64)
+    logits, _ = task.logits(task.encode({}), tf.constant(digits), STEPS)
+    logits = logits.numpy().astype(np.float64)
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     assert_close(solver.beliefs(digits), probabilities)
 

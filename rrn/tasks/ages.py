@@ -16,6 +16,7 @@ from rrn.answers import (
     accuracy_metrics,
     answer_losses,
     draw_accuracy,
+    errors_by_kind,
     format_accuracy,
     sum_readout,
 )
@@ -100,6 +101,12 @@ class Ages:
 
     def draw_examples(self, arrays, seed, batch_size):
         return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
+
+    def groups(self, arrays):
+        return arrays["distance"].numpy().reshape(-1)
+
+    def group_errors(self, results):
+        return errors_by_kind(results, "distance")
 
     def sizes(self, arrays, examples):
         return tf.zeros_like(examples)

@@ -18,6 +18,7 @@ from rrn.answers import (
     answer_losses,
     draw_accuracy,
     dropout,
+    errors_by_kind,
     format_accuracy,
     sum_readout,
 )
@@ -144,6 +145,12 @@ class PrettyClevr:
 
     def draw_examples(self, arrays, seed, batch_size):
         return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
+
+    def groups(self, arrays):
+        return np.arange(self.num_examples(arrays)) // 2 % OBJECTS
+
+    def group_errors(self, results):
+        return errors_by_kind(results, "jumps")
 
     def sizes(self, arrays, examples):
         return tf.zeros_like(examples)

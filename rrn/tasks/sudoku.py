@@ -84,6 +84,11 @@ class SudokuNetwork(tf.Module):
         self.readout = Linear(config.hidden_size, 10, name="readout")
 
 
+def _by_board(state):
+    """The cells' state by board: `[examples, 81, ...]`."""
+    return tf.nest.map_structure(lambda x: tf.reshape(x, [-1, 81, *x.shape[1:]]), state)
+
+
 class Sudoku:
     """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
 
@@ -99,6 +104,9 @@ class Sudoku:
 
     def draw_examples(self, arrays, seed, batch_size):
         return uniform(seed, [batch_size], maxval=len(arrays["givens"]), dtype=tf.int32)
+
+    def groups(self, arrays):
+        return arrays["givens"].numpy()
 
     def sizes(self, arrays, examples):
         return tf.zeros_like(examples)
@@ -125,37 +133,54 @@ class Sudoku:
             "column": read(encoder.column.table),
         }
 
-    def logits(self, encodings, puzzle, num_steps):
-        """The logits of digits 0 to 9 at every step, `[examples, 81, num_steps, 10]`.
+    def initial_state(self, num_examples):
+        """The network's state of boards that have made no step, `[examples, 81, ...]`."""
+        return _by_board(self.network.rrn.initial_state(81 * num_examples))
 
-        puzzle: digits `[examples, 81]`, 0 for a blank.
+    def logits(self, encodings, puzzle, num_steps, state=None):
+        """The logits of digits 0 to 9 at every step, `[examples, 81, num_steps, 10]`, and the
+        boards' state after them, None without `state`.
+
+        puzzle: digits `[examples, 81]`, 0 for a blank; state: the boards' before the first step,
+        None for `initial_state`.
         """
         boards = puzzle.shape[0] or tf.shape(puzzle)[0]
         row, column = np.divmod(np.arange(81), 9)
         places = [tf.gather(encodings["row"], row), tf.gather(encodings["column"], column)]
         digits = tf.gather(encodings["digit"], tf.reshape(puzzle, [-1]))
         features = tf.concat([digits, tf.tile(tf.concat(places, -1), [boards, 1])], axis=-1)
-        hidden = self.hidden_states(RegularGraph(cell_neighbours(), boards), features, num_steps)
+        graph = RegularGraph(cell_neighbours(), boards)
+        if state is not None:  # by cell, as the features are
+            state = tf.nest.map_structure(lambda x: tf.reshape(x, [-1, *x.shape[2:]]), state)
+        hidden, after = self.segment(graph, features, num_steps, state)
         logits = tf.stack([self.network.readout(h) for h in hidden], axis=1)
-        return tf.reshape(logits, [-1, 81, num_steps, 10])
+        logits = tf.reshape(logits, [-1, 81, num_steps, 10])
+        return logits, None if state is None else _by_board(after)
 
-    def hidden_states(self, graph, features, num_steps):
-        """The network's hidden states of every step, a list of `[cells, hidden]`."""
-        return self.network.rrn(graph, features, num_steps, recompute=self.config.recompute)
+    def segment(self, graph, features, num_steps, state):
+        """`RecurrentRelationalNetwork.segment` on the boards."""
+        recompute = self.config.recompute
+        return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
-    def loss(self, encodings, batch, random, num_steps=None):
+    def loss(self, encodings, batch, random, num_steps=None, state=None):
         """Cross-entropy, its mean over all cells and steps: the config's `num_steps` in training
         and `evaluation_steps` in evaluation, if no others are given; outputs: "loss" and
         "cells_correct" (of 81) by step.
+
+        state: of boards that go on from an earlier segment; then the outputs also have their
+        "state" after this one, and whether they are "solved".
         """
         config = self.config
         num_steps = num_steps or (config.num_steps if random else config.evaluation_steps)
-        logits = self.logits(encodings, batch["puzzle"], num_steps)
+        logits, state_after = self.logits(encodings, batch["puzzle"], num_steps, state)
         answers = tf.repeat(batch["solution"][:, :, None], num_steps, axis=2)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         losses = tf.reduce_mean(losses, axis=1)
         correct = tf.cast(tf.argmax(logits, -1, tf.int32) == answers, tf.float32)
         outputs = {"loss": losses, "cells_correct": tf.reduce_sum(correct, axis=1)}
+        if state is not None:
+            solved = outputs["cells_correct"][:, -1] == 81.0
+            outputs.update(state=state_after, solved=solved)
         return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
     def regularized(self):
@@ -184,6 +209,9 @@ class Sudoku:
             by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
         by_step["loss"] = outputs["loss"].mean(axis=0)
         return results_by_step(by_step, error=100.0 - by_step["board_accuracy/all"][-1])
+
+    def group_errors(self, results):
+        return {level: 100.0 - boards[-1] for level, boards, _ in self._levels(results)}
 
     def _levels(self, results):
         """[(givens, % of boards solved by step, % of cells right by step)], ascending."""

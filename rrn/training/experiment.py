@@ -106,37 +106,51 @@ class Experiment:
         elif weights:
             load_weights(weights, self.variables)
         arrays = self.data.arrays("train")
-        trainer, inputs = self._trainer(arrays, first_update)
+        inputs = self._inputs(arrays, first_update)
+        trainer = self._trainer(arrays, inputs)
         self._evaluation_data()
         # Only a config that can be trained and evaluated claims the folder.
         workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints.track(trainer)
         workdir.keep_metrics_until(first_update)
         self._write_variables(trainer)
-        updates = self.machines.updates(trainer, inputs, arrays, self.config.seed)
+        updates = self.machines.updates(trainer, arrays, self.config.seed)
         with StopRequest() as stop:
-            self._train_until_done(trainer, updates, checkpoints, stop)
+            self._train_until_done(trainer, updates, arrays, inputs, checkpoints, stop)
         if stop.requested:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
             return
         self.evaluate()
 
-    def _trainer(self, arrays, first_update=0):
-        batch_size, seed = self.config.train.batch_size, self.config.seed
-        devices, cpus = self.machines.devices, self.machines.cpus
-        inputs = training_inputs(
-            self.task, arrays, batch_size, len(devices), seed, first_update, cpus=cpus
-        )
+    def _trainer(self, arrays, inputs):
         specs = [dataset.element_spec for dataset in inputs]
-        return Trainer(self.task, self.config.train, devices, specs), inputs
+        return Trainer(self.task, self.config.train, self.machines.devices, specs, arrays)
 
-    def _train_until_done(self, trainer, updates, checkpoints, stop):
+    def _inputs(self, arrays, first_update=0, shares=None):
+        """Each device's data set, from update `first_update` on."""
+        return training_inputs(
+            self.task,
+            arrays,
+            self.config.train.batch_size,
+            len(self.machines.devices),
+            self.config.seed,
+            first_update,
+            cpus=self.machines.cpus,
+            shares=shares,
+        )
+
+    def _train_until_done(self, trainer, updates, arrays, inputs, checkpoints, stop):
         config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, plan.num_updates, config.batch_size)
         update = int(trainer.update)
+        shares = None
+        updates.use(inputs, shares)
         progress.start(update)
         while update < plan.num_updates and not stop.requested:
+            if shares != trainer.shares():
+                shares = trainer.shares()
+                updates.use(self._inputs(arrays, update, shares), shares)
             stage = plan.stage(update).name if self.stages else None
             ends = [plan.updates_left(update)] + [
                 every - update % every
@@ -146,7 +160,7 @@ class Experiment:
                     config.checkpoint_every_updates,
                 )
             ]
-            means, bad_update = updates(min(ends))
+            means, bad_update = updates.train(min(ends))
             if bad_update >= 0:
                 raise FloatingPointError(
                     f"update {int(bad_update)}: the loss or its gradient is not finite; "
@@ -172,6 +186,9 @@ class Experiment:
             results, loss = evaluator.results()
             update = int(trainer.update)
             progress.validation(update, loss, results["metrics"])
+            if trainer.sampler:
+                trainer.sampler.note(results)
+                progress.shares(update, trainer.shares())
             error = results["error"]
             best = self.stages or error <= checkpoints.best_error.numpy()
             attributes = {"config": self.name, "update": update, "validation_error": error}
@@ -282,7 +299,8 @@ class Experiment:
 
     def show_variables(self):
         """Traces the updates and prints who reads and trains which variable, and where it lives."""
-        trainer, _ = self._trainer(self.data.arrays("train"))
+        arrays = self.data.arrays("train")
+        trainer = self._trainer(arrays, self._inputs(arrays))
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
         if servers := self.machines.servers:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from rrn.distribute.cluster import connect, naming_the_dead, running
 from rrn.distribute.devices import CPU, cpu_beside
-from rrn.training.updates import AsynchronousUpdates, FirstGradients
+from rrn.training.updates import AsynchronousUpdates, FirstGradients, SynchronousUpdates
 
 
 class OneMachine:
@@ -19,10 +19,9 @@ class OneMachine:
     def ready(self):
         return contextlib.nullcontext()
 
-    def updates(self, trainer, inputs, arrays, seed):
-        """A function: a number of updates of one stage -> what `Trainer.train` returns."""
-        iterators = [iter(dataset) for dataset in inputs]
-        return lambda num_updates: trainer.train(iterators, tf.constant(num_updates))
+    def updates(self, trainer, arrays, seed):
+        """What makes the trainer's updates: a `SynchronousUpdates` or what has its methods."""
+        return SynchronousUpdates(trainer)
 
 
 class ClusterMachines:
@@ -75,12 +74,10 @@ class ClusterMachines:
         else:  # what each worker calls its own device
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
-    def updates(self, trainer, inputs, arrays, seed):
+    def updates(self, trainer, arrays, seed):
         """As `OneMachine.updates`."""
         if not self.sync:
-            return AsynchronousUpdates(
-                trainer, self._strategy, self.num_workers, arrays, seed
-            ).train
-        if not self.num_gradients:
-            return OneMachine.updates(self, trainer, inputs, arrays, seed)
-        return FirstGradients(trainer, [iter(i) for i in inputs], self.num_gradients).train
+            return AsynchronousUpdates(trainer, self._strategy, self.num_workers, arrays, seed)
+        if self.num_gradients:
+            return FirstGradients(trainer, self.num_gradients)
+        return SynchronousUpdates(trainer)

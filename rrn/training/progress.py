@@ -89,6 +89,16 @@ class Progress:
         )
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
+    def shares(self, update, shares):
+        """shares: {group: its share of the next batches}, None where a stage draws without them."""
+        if not shares:
+            return
+        named = {f"share/{group:02d}": share for group, share in shares.items()}
+        self._write(update, {"split": "valid", **named}, "valid")
+        most = sorted(shares.items(), key=lambda pair: -pair[1])[:5]
+        parts = ", ".join(f"{group}: {100 * share:.0f} %" for group, share in most)
+        print(f"update {update}  the largest shares of the next batches, by group: {parts}")
+
     def _write(self, update, values, group):
         self.workdir.append(
             "metrics.jsonl",

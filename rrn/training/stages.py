@@ -7,12 +7,12 @@ In a config `train.stages` is a tuple with a dict for each stage:
      "objectives": ({"loss": "a", "modules": ("network.f",)},
                     {"loss": "b", "modules": ("network.g",), "clip_norm": 1.0})},
 
-What a stage does not give (`num_updates` and `OPTIMIZER_FIELDS`) it takes from `train`, and an
-objective from its stage. `loss` is one of those that the task's `loss` returns, "loss" if not
-given; `modules` are attributes of the task, or their attributes, `MODULES` if not given. A stage
-without `objectives` has one, made of its own fields; a config without stages has one stage, made of
-train's. `options` are arguments of the task's `loss` in the stage, as {"num_steps": 16}. The plan
-runs `train.repeats` times.
+What a stage does not give (`num_updates`, `INPUT_FIELDS` and `OPTIMIZER_FIELDS`) it takes from
+`train`, and an objective from its stage. `loss` is one of those that the task's `loss` returns,
+"loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES` if not
+given. A stage without `objectives` has one, made of its own fields; a config without stages has one
+stage, made of train's. `options` are arguments of the task's `loss` in the stage, as {"num_steps":
+16}. The plan runs `train.repeats` times.
 """
 
 import inspect
@@ -36,8 +36,9 @@ OPTIMIZER_FIELDS = (
     "l2",
     "clip_norm",
 )
+INPUT_FIELDS = "max_segments", "leave_probability", "error_share"
 OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
-LOSS_ARGUMENTS = 3  # of every task's `loss`: encodings, batch, random
+LOSS_ARGUMENTS = {"encodings", "batch", "random", "state"}  # what no stage can set
 
 
 class Objective(tf.Module):
@@ -101,7 +102,8 @@ class Objective(tf.Module):
 class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
-    fields: a dict of "name", "num_updates", "options", "objectives" and `OBJECTIVE_FIELDS`;
+    fields: a dict of "name", "num_updates", "options", "objectives", `INPUT_FIELDS` and
+    `OBJECTIVE_FIELDS`;
     first: how many updates of the plan come before the stage's; repeats: how often the plan runs.
     """
 
@@ -111,6 +113,9 @@ class Stage(tf.Module):
         if self.num_updates < 1:
             raise ValueError(f"num_updates must be at least 1, got {self.num_updates}")
         self.options = _check_options(fields["options"], task)
+        self.max_segments, self.leave_probability, self.error_share = (
+            fields[name] for name in INPUT_FIELDS
+        )
         inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
         self.objectives = [
             Objective(_inherit(inherited, own), repeats * self.num_updates, task)
@@ -161,7 +166,8 @@ class Plan(tf.Module):
             "loss": "loss",
             "modules": MODULES,
         }
-        own = {name: config[name] for name in ("num_updates", *OPTIMIZER_FIELDS)}
+        names = "num_updates", *INPUT_FIELDS, *OPTIMIZER_FIELDS
+        own = {name: config[name] for name in names}
         self.stages, self._round = [], 0
         for i, changes in enumerate(config.stages or ({},), 1):
             try:
@@ -206,7 +212,7 @@ def stage_names(config):
 
 def _check_options(options, task):
     """Raises ValueError for an option that the task's `loss` does not take, or one below 1."""
-    known = list(inspect.signature(task.loss).parameters)[LOSS_ARGUMENTS:]
+    known = [n for n in inspect.signature(task.loss).parameters if n not in LOSS_ARGUMENTS]
     for name, value in options.items():
         if name not in known:
             raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")

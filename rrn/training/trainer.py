@@ -8,6 +8,8 @@ from rrn.distribute.towers import tower_gradients
 from rrn.random import ExampleRandom
 from rrn.reading import module_variables, shards
 from rrn.training.optimizer import AveragedWeights
+from rrn.training.sampling import Sampler
+from rrn.training.segments import Pool
 from rrn.training.stages import Plan
 
 
@@ -24,8 +26,9 @@ class Trainer(tf.Module):
     regularized w), clipped, and a step of its optimizer. No other variables change.
     """
 
-    def __init__(self, task, config, devices, batch_specs):
-        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s.
+    def __init__(self, task, config, devices, batch_specs, arrays=None):
+        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s;
+        arrays: the training split's, which sampling by error needs.
 
         Raises:
           ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
@@ -40,6 +43,12 @@ class Trainer(tf.Module):
         # Where the variables are, so that whoever reaches them reaches it.
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
+        self.pool = None
+        if any(stage.max_segments > 1 for stage in self.plan.stages):
+            self.pool = Pool(task, config.batch_size, devices, batch_specs)
+        self.sampler = None
+        if any(stage.error_share > 0 for stage in self.plan.stages):
+            self.sampler = Sampler(task, arrays)
         self.tower_reads = {}
         # Traced now, when all variables exist; without AutoGraph, which would change what errors
         # say.
@@ -58,18 +67,32 @@ class Trainer(tf.Module):
         stage = self.plan.stage(int(self.update))
         return self._functions[stage.name](tuple(batches))
 
+    def shares(self):
+        """{group: share of the next batches}; None where the task draws them in its own way."""
+        error_share = self.plan.stage(int(self.update)).error_share
+        return self.sampler.shares(error_share) if error_share else None
+
     def random(self, batch):
         """The draws of a batch's examples in the model."""
         return ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
 
-    def tower(self, stage, device, batch):
-        """The stage's `TowerResult` of one batch, on its device."""
+    def tower(self, stage, number, batch):
+        """The stage's `TowerResult` of one batch, on the device with this number."""
+        device, options, carried = self.devices[number], stage.options, stage.max_segments > 1
+        if carried:
+            with tf.device(device):
+                batch, state = self.pool.take(number, batch)
+            options = {**options, "state": state}
         random = self.random(batch)
 
         def loss_fn(encodings, batch):
-            losses, outputs = self.task.loss(encodings, batch, random, **stage.options)
-            metrics = self.task.metrics(batch, outputs)
-            return stage.losses(losses), stage.metrics(metrics, losses)
+            losses, outputs = self.task.loss(encodings, batch, random, **options)
+            metrics = stage.metrics(self.task.metrics(batch, outputs), losses)
+            if carried:
+                after = batch, outputs["state"], outputs["solved"]
+                limits = stage.max_segments, stage.leave_probability
+                metrics.update(self.pool.put(number, *after, *limits))
+            return stage.losses(losses), metrics
 
         variables = [shards(objective.variables_) for objective in stage.objectives]
         return tower_gradients(device, self.task.encode, loss_fn, batch, variables)
@@ -80,8 +103,8 @@ class Trainer(tf.Module):
         Losses and lists of gradients are those of the stage's objectives, in their order.
         """
         towers = []
-        for i, (device, batch) in enumerate(zip(self.devices, batches, strict=True)):
-            towers.append(self.tower(stage, device, batch))
+        for i, batch in enumerate(batches):
+            towers.append(self.tower(stage, i, batch))
             self.tower_reads[f"tower {i}"] = towers[-1].reads
         return self.average(stage, towers, [tf.size(batch["rows"]) for batch in batches])
 

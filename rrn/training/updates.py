@@ -1,7 +1,7 @@
 """How a cluster's workers make updates: each by itself, or the first ones together.
 
-(All together, each waiting for the others, is `Trainer.train` over the workers' devices.) Both
-classes have its method `train`.
+The classes share two methods: `use(inputs, shares)` says what the next updates are made of, and
+`train(num_updates)` makes so many of one stage and returns what `Trainer.train` returns.
 """
 
 import functools
@@ -42,6 +42,30 @@ class Means:
         return {**means, **others}, np.int64(self.bad_update)
 
 
+class SynchronousUpdates:
+    """All devices together make every update, each waiting for the others."""
+
+    def __init__(self, trainer):
+        self.trainer, self._iterators = trainer, None
+
+    def use(self, inputs, shares):
+        """inputs: each device's data set, from the trainer's update on; shares: those of groups
+        that they were made with, None for the task's own draws.
+        """
+        self._iterators = [iter(dataset) for dataset in inputs]
+
+    def train(self, num_updates):
+        return self.trainer.train(self._iterators, tf.constant(num_updates))
+
+
+def _refuse_pool(trainer, how):
+    """The states that examples carry on belong to one update after the other."""
+    if trainer.pool:
+        raise ValueError(
+            f"max_segments above 1 and {how}: carried examples need synchronous updates"
+        )
+
+
 class AsynchronousUpdates:
     """Every worker reads the variables, takes gradients of a batch of its own and changes the
     variables, without waiting for others.
@@ -53,19 +77,27 @@ class AsynchronousUpdates:
     """
 
     def __init__(self, trainer, strategy, num_workers, arrays, seed):
+        _refuse_pool(trainer, "--nosync")
         self.trainer, self.num_workers = trainer, num_workers
+        self._arrays, self._seed, self._iterator = arrays, seed, None
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-
-        def inputs():
-            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-            first, size = trainer.update.read_value(), trainer.config.batch_size
-            return training_inputs(trainer.task, arrays, size, 1, seed, first, 1 + worker)[0]
-
-        self._iterator = iter(self._coordinator.create_per_worker_dataset(inputs))
         self._functions = {
             stage.name: tf.function(functools.partial(self._update, stage), autograph=False)
             for stage in trainer.plan.stages
         }
+
+    def use(self, inputs, shares):
+        """shares: of groups in the batches to come; each worker makes inputs of its own."""
+
+        def own_inputs():
+            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+            task, size = self.trainer.task, self.trainer.config.batch_size
+            first, stream = self.trainer.update.read_value(), 1 + worker
+            return training_inputs(
+                task, self._arrays, size, 1, self._seed, first, stream, shares=shares
+            )[0]
+
+        self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
 
     def _update(self, stage, iterator):
         trainer = self.trainer
@@ -114,27 +146,34 @@ class FirstGradients:
     `Trainer.train`'s.
     """
 
-    def __init__(self, trainer, iterators, num_gradients):
+    def __init__(self, trainer, num_gradients):
+        _refuse_pool(trainer, "--replicas_to_aggregate")
         self.trainer, self.num_gradients = trainer, num_gradients
-        self._results, self._alive = queue.Queue(), len(iterators)
+        self._iterators = None
+        self._results, self._alive = queue.Queue(), len(trainer.devices)
         self._due, self._changed = (-1, None), threading.Condition()
         self._gradients, self._apply = {}, {}
         for stage in trainer.plan.stages:
             self._gradients[stage.name] = [
-                tf.function(functools.partial(self._tower, stage, device), autograph=False)
-                for device in trainer.devices
+                tf.function(functools.partial(self._tower, stage, number), autograph=False)
+                for number in range(len(trainer.devices))
             ]
             self._apply[stage.name] = tf.function(
                 functools.partial(self._update, stage), autograph=False
             )
-        for number, iterator in enumerate(iterators):
-            thread = threading.Thread(target=self._work, args=(number, iterator), daemon=True)
-            thread.start()
+        for number in range(len(trainer.devices)):
+            threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
-    def _tower(self, stage, device, iterator):
+    def use(self, inputs, shares):
+        """As `SynchronousUpdates.use`; an update that a late worker is in the middle of keeps the
+        inputs that it began with.
+        """
+        self._iterators = [iter(dataset) for dataset in inputs]
+
+    def _tower(self, stage, number, iterator):
         batch = next(iterator)
-        tower = self.trainer.tower(stage, device, batch)
-        with tf.device(device):
+        tower = self.trainer.tower(stage, number, batch)
+        with tf.device(self.trainer.devices[number]):
             gradients = [
                 [None if g is None else tf.convert_to_tensor(g) for g in own]
                 for own in tower.gradients
@@ -149,7 +188,7 @@ class FirstGradients:
         trainer.update.assign_add(1)
         return {**scalars, **metrics}, finite
 
-    def _work(self, number, iterator):
+    def _work(self, number):
         """A worker's thread: gradients for every update that is due, from its own device."""
         done = -1
         while True:
@@ -157,7 +196,8 @@ class FirstGradients:
                 self._changed.wait_for(lambda: self._due[0] > done)  # noqa: B023
                 done, stage = self._due
             try:
-                self._results.put((number, done, self._gradients[stage][number](iterator)))
+                gradients = self._gradients[stage][number](self._iterators[number])
+                self._results.put((number, done, gradients))
             except Exception as error:
                 self._results.put((number, done, error))
                 return

@@ -34,7 +34,9 @@ def make(machines, policy, folder):
     trainer = Trainer(task, line_config(**FIELDS), machines.devices, specs)
     checkpoints = Checkpoints(folder, 1000, 1000, machines.writer)
     checkpoints.track(trainer)
-    return trainer, machines.updates(trainer, inputs, task.arrays, 0), checkpoints
+    updates = machines.updates(trainer, task.arrays, 0)
+    updates.use(inputs, None)
+    return trainer, updates, checkpoints
 
 
 def report(name, trainer, **others):
@@ -81,7 +83,7 @@ def main(folder):
         ):
             here = folder / f"{name}_{policy}"
             trainer, updates, checkpoints = make(machines[name], policy, here)
-            result = metrics(updates(5))
+            result = metrics(updates.train(5))
             report(f"{name} {policy}", trainer, metrics=result)
             checkpoints.save()
         # The cluster's state goes on here, and this process's there.
@@ -91,13 +93,13 @@ def main(folder):
         ):
             trainer, updates, _ = make(machines[name], policy, folder / here)
             report(f"{name} restored", trainer)
-            updates(2)
+            updates.train(2)
             report(f"{name} went on", trainer)
         for name in ("first_1", "async"):
             trainer, updates, _ = make(machines[name], "min_size", folder / name)
             report(f"{name} 0", trainer)
             for count in (20, 40):
-                report(f"{name} {count}", trainer, metrics=metrics(updates(20)))
+                report(f"{name} {count}", trainer, metrics=metrics(updates.train(20)))
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ def first_gradients():
     made = {}
     for num_gradients in (1, 2):
         trainer, inputs = make(2)
-        iterators = [iter(dataset) for dataset in inputs]
-        made[num_gradients] = trainer, FirstGradients(trainer, iterators, num_gradients)
+        made[num_gradients] = trainer, FirstGradients(trainer, num_gradients)
+        made[num_gradients][1].use(inputs, None)
     return made
 
 

@@ -12,7 +12,8 @@ from configs.babi import get_config
 from rrn.data import PreparedData, read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.babi import PAPER, TASK_NAMES, part_boundaries
+from rrn.tasks.babi.report import PAPER, TASK_NAMES
+from rrn.tasks.babi.task import part_boundaries
 from tests.compare import assert_close, names_and_shapes, randomize
 
 PARAMETERS = {
@@ -288,7 +289,7 @@ def test_draws_are_uniform_over_tasks_and_over_a_tasks_questions(data):
 
 def logits_by_example(task, arrays, examples):
     batch, examples = make_batch(task, arrays, examples)
-    logits = task.logits(task.encode(batch), batch, None).numpy()
+    logits = task.logits(task.encode(batch), batch, None)[0].numpy()
     return dict(zip(examples.tolist(), logits, strict=True))
 
 
@@ -354,7 +355,7 @@ def test_readout_dropout_needs_the_examples_random_alone(some_logits, arrays):
     def dropped(examples):
         batch, examples = make_batch(task, arrays, examples)
         random = ExampleRandom([7, 8], examples, task.num_examples(arrays))
-        logits = task.logits(task.encode(batch), batch, random)
+        logits, _ = task.logits(task.encode(batch), batch, random)
         return dict(zip(examples.tolist(), logits, strict=True))
 
     many, few = dropped(examples), dropped(examples[:5])

@@ -218,7 +218,7 @@ def batch(data):
 
 
 def some_logits(task, puzzle, num_steps=3):
-    return task.logits(task.encode({"puzzle": puzzle}), puzzle, num_steps)
+    return task.logits(task.encode({"puzzle": puzzle}), puzzle, num_steps)[0]
 
 
 def test_logits_equal_the_plain_formulation(batch):

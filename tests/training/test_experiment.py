@@ -40,7 +40,7 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
 def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
-    trainer = types.SimpleNamespace(update=update, averages=None)
+    trainer = types.SimpleNamespace(update=update, averages=None, sampler=None)
     progress = types.SimpleNamespace(validation=lambda update, loss, metrics: None)
     evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
     checkpoints.track(tf.train.Checkpoint(update=update))

@@ -10,40 +10,16 @@ the nodes at every step.
 import numpy as np
 import tensorflow as tf
 
-from rrn.answers import accuracy_metrics, answer_losses, results_by_step, sum_readout
+from rrn.answers import accuracy_metrics, answer_losses, sum_readout
 from rrn.graphs import FullyConnectedGraph, GraphUnion
-from rrn.layers import MLP, Embedding
-from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
-from rrn.sentences import SentenceEncoder, prefix_tree
+from rrn.sentences import prefix_tree
+from rrn.tasks.babi import report
+from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
+from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
 
 NUM_TASKS = 20
 SCHEMAS = (("babi", 1),)
-
-TASK_NAMES = (
-    "single supporting fact",
-    "two supporting facts",
-    "three supporting facts",
-    "two-argument relations",
-    "three-argument relations",
-    "yes/no questions",
-    "counting",
-    "lists/sets",
-    "simple negation",
-    "indefinite knowledge",
-    "basic coreference",
-    "conjunction",
-    "compound coreference",
-    "time reasoning",
-    "basic deduction",
-    "basic induction",
-    "positional reasoning",
-    "size reasoning",
-    "path finding",
-    "agent's motivations",
-)
-SOLVED_ERROR = 5.0  # a task is solved at an error of at most 5 %
-PAPER = "paper, 15 runs: mean error 0.46 ± 0.77 %, tasks failed 0.13 ± 0.35"
 
 
 def create_task(config, data):
@@ -71,40 +47,6 @@ def part_boundaries(size_counts, num_parts, node_cost=7):
     return best[max_size][1]
 
 
-class BabiEncoder(tf.Module):
-    """One word embedding and two LSTMs, for facts and for questions.
-
-    With `normal_embeddings` the embedding begins with draws of the standard normal distribution.
-    With Glorot's, a tenth as large, all sentences are encoded nearly alike at first, next to
-    positions of 0 and 1.
-    """
-
-    def __init__(self, vocabulary_size, config):
-        super().__init__(name="encoder")
-        self.embedding = Embedding(vocabulary_size, config.embedding_size)
-        if config.normal_embeddings:
-            table = self.embedding.table
-            table.assign(tf.random.normal(table.shape))
-        sizes = config.embedding_size, config.encoding_size
-        self.facts = SentenceEncoder(*sizes, name="fact_encoder")
-        self.questions = SentenceEncoder(*sizes, name="question_encoder")
-
-
-class BabiNetwork(tf.Module):
-    """The network over facts, and the readout of its sum: `[hidden, hidden, vocabulary]`."""
-
-    def __init__(self, vocabulary_size, config):
-        super().__init__(name="network")
-        hidden = config.hidden_size
-        self.rrn = RecurrentRelationalNetwork(
-            input_size=2 * config.encoding_size + 2 * config.max_facts,
-            hidden_size=hidden,
-            global_size=config.encoding_size,
-            compute_dtype=config.compute_dtype,
-        )
-        self.readout = MLP([hidden, hidden, hidden, vocabulary_size], name="readout")
-
-
 class Babi:
     """The bAbI task; see `rrn.tasks.task.Task` for what each method is for."""
 
@@ -122,6 +64,21 @@ class Babi:
         sizes = np.minimum(train["num_facts"], config.max_facts)
         size_counts = np.bincount(sizes, weights=share, minlength=config.max_facts + 1)
         self.boundaries = part_boundaries(size_counts, config.num_parts)
+        if config.node_loss:
+            self._find_content_words(data.shared, train)
+
+    def _find_content_words(self, shared, train):
+        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
+        tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
+        story_tasks = np.zeros_like(train["story_start"])
+        story_tasks[train["story"]] = train["task"]
+        fact_counts = np.diff(train["story_start"], append=len(train["facts"]))
+        fact_tasks = np.repeat(story_tasks, fact_counts)
+        content = np.zeros(self.vocabulary_size, bool)
+        found = content_words(tokens, lengths, train["facts"], fact_tasks)
+        content[: len(found)] = found
+        self.subjects = subjects(tokens, lengths, content)
+        self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
 
     # Inputs
 
@@ -137,6 +94,9 @@ class Babi:
         question = tf.cast(draws[1] * tf.gather(counts, task), tf.int32)
         return tf.gather(starts, task) + question
 
+    def groups(self, arrays):
+        return arrays["task"].numpy()
+
     def sizes(self, arrays, examples):
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)
 
@@ -145,7 +105,9 @@ class Babi:
 
         "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
         "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
-        "masks": one `[part, part's largest size]` for each part; "answer", "task".
+        "masks": one `[part, part's largest size]` for each part; "answer", "task". In training with
+        `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words `[facts,
+        words]`.
         """
         sizes = self.sizes(arrays, examples)
         told = tf.gather(arrays["num_facts"], examples)
@@ -166,7 +128,14 @@ class Babi:
 
         facts, fact_of_node = tf.unique(tf.concat(fact_ids, 0))
         questions, question = tf.unique(tf.gather(arrays["question"], examples))
+        told_of = {}
+        if training and self.config.node_loss:
+            told_of = {
+                "subjects": tf.gather(self.subjects, facts),
+                "content": tf.gather(self.content, facts),
+            }
         return {
+            **told_of,
             "facts": self.sentences(arrays, facts),
             "questions": self.sentences(arrays, questions),
             "fact_of_node": fact_of_node,
@@ -200,7 +169,9 @@ class Babi:
         return GraphUnion(parts, part_nodes, part_graphs)
 
     def logits(self, encodings, batch, random):
-        """The answer's logits at every step, `[examples, steps, vocabulary]`."""
+        """The answer's logits at every step, `[examples, steps, vocabulary]`, and the hidden states
+        that they are read from, a list of `[nodes, hidden]`.
+        """
         graph = self.graph(batch)
         questions = tf.gather(encodings["questions"], batch["question"])
         features = tf.concat(
@@ -213,17 +184,67 @@ class Babi:
         )
         hidden = self.hidden_states(graph, features, questions, batch)
         dropped = [self.config.readout_dropout] * 2
-        return sum_readout(self.network.readout, graph, hidden, dropped, random)
+        return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
     def hidden_states(self, graph, features, questions, batch):
         """The network's hidden states of every step, a list of `[nodes, hidden]`."""
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
-    def loss(self, encodings, batch, random):
-        """Cross-entropy, its mean over all steps; outputs also have "probabilities" by step."""
-        logits = self.logits(encodings, batch, random)
+    def loss(self, encodings, batch, random, num_facts=None):
+        """Cross-entropy of the answer, its mean over all steps; outputs also have "probabilities"
+        by step. In training with `node_loss`, plus so many times the loss "told" of `told.py`,
+        which is also there by itself.
+
+        num_facts: only so many facts of each story, drawn anew at every update. Few facts rarely
+        tell the answer: stages with few train "told".
+        """
+        if num_facts:
+            batch = self._some_facts(batch, random, num_facts)
+        logits, hidden = self.logits(encodings, batch, random)
         losses, outputs = answer_losses(logits, batch["answer"])
+        if random and self.config.node_loss:
+            losses["told"] = self.told_loss(hidden, batch)
+            losses["loss"] += self.config.node_loss * losses["told"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
+
+    def told_loss(self, hidden, batch):
+        """`[examples]`: how well each fact's state tells what others say of its subject."""
+        logits = self.network.node_readout(tf.stack(hidden, axis=1))
+        subject = tf.gather(batch["subjects"], batch["fact_of_node"])
+        content = tf.gather(batch["content"], batch["fact_of_node"])
+        sizes = [tf.size(mask) for mask in batch["masks"]]
+        parts = [tf.split(rows, sizes) for rows in (logits, subject, content)]
+        losses = []
+        for mask, *rows in zip(batch["masks"], *parts, strict=True):
+            shape = tf.shape(mask)
+            part_logits, part_subject, part_content = (
+                tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
+            )
+            told = told_words(part_subject, part_content, mask)
+            losses.append(told_loss(part_logits, told, mask))
+        return tf.concat(losses, 0)
+
+    def _some_facts(self, batch, random, num_facts):
+        """The batch with at most `num_facts` of every story's facts, in one part."""
+        draws = random.uniform([self.config.max_facts], 2)
+        masks, nodes, first_node, first_graph = [], [], 0, 0
+        for mask in batch["masks"]:
+            graphs, size = tf.shape(mask)[0], mask.shape[1]
+            keys = mask * (1.0 + draws[first_graph : first_graph + graphs, :size])
+            keys, place = tf.math.top_k(keys, min(num_facts, size))  # padding, 0, comes last
+            node = first_node + size * tf.range(graphs)[:, None] + place
+            padding = [[0, 0], [0, num_facts - keys.shape[1]]]
+            masks.append(tf.pad(tf.cast(keys > 0.0, tf.float32), padding))
+            nodes.append(tf.pad(node, padding))
+            first_node += tf.size(mask)
+            first_graph += graphs
+        nodes = tf.reshape(tf.concat(nodes, 0), [-1])
+        return {
+            **batch,
+            "masks": (tf.concat(masks, 0),),
+            "fact_of_node": tf.gather(batch["fact_of_node"], nodes),
+            "position_of_node": tf.gather(batch["position_of_node"], nodes),
+        }
 
     def regularized(self):
         mlps = [
@@ -241,61 +262,13 @@ class Babi:
         return accuracy_metrics(outputs["correct"], batch["task"] - 1, NUM_TASKS, "task")
 
     def results(self, arrays, examples, outputs):
-        """`error/task_01` ... `error/task_20`, `error/mean` (percent), `tasks_failed`, `loss`."""
-        answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
-        # Id 0 stands for every word that training does not have: answering it is never right.
-        correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
-        wrong = 100.0 * ~correct
-        present = np.unique(tasks)
-        errors = np.array([wrong[tasks == task].mean(axis=0) for task in present])
-        by_step = {f"error/task_{t:02d}": errors[i] for i, t in enumerate(present)}
-        by_step["error/mean"] = errors.mean(axis=0)
-        by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
-        by_step["loss"] = outputs["loss"].mean(axis=0)
-        return results_by_step(by_step, error=by_step["error/mean"][-1])
+        return report.results(arrays, examples, outputs)
 
-    def _errors(self, results):
-        """[(task's number, errors by step)] of the tasks in `results`."""
-        pairs = results["by_step"].items()
-        return [(int(n[-2:]), v) for n, v in pairs if n.startswith("error/task_")]
+    def group_errors(self, results):
+        return report.group_errors(results)
 
     def table(self, results):
-        steps = range(1, len(results["by_step"]["error/mean"]) + 1)
-        lines = ["error, %".ljust(32) + "".join(f"step {s:<5}" for s in steps)]
-        for task, errors in self._errors(results):
-            numbers = "".join(f"{e:6.1f}    " for e in errors)
-            solved = "solved" if errors[-1] <= SOLVED_ERROR else ""
-            lines.append(f"{task:2d} {TASK_NAMES[task - 1]:<29}{numbers}{solved}".rstrip())
-        metrics = results["metrics"]
-        lines.append(
-            f"mean error {metrics['error/mean']:.2f} %, "
-            f"tasks failed {metrics['tasks_failed']:.0f} of {len(self._errors(results))}"
-        )
-        return "\n".join([*lines, PAPER])
+        return report.table(results)
 
     def figures(self, results):
-        """`error_by_task`: bars of every task's error at every step, and the 5 % line."""
-        from matplotlib.figure import Figure  # only drawing needs it
-
-        tasks, errors = zip(*self._errors(results), strict=True)
-        errors = np.array(errors)
-        figure = Figure(figsize=(11, 4.5), layout="constrained")
-        axes = figure.subplots()
-        places, width = np.arange(len(tasks)), 0.8 / errors.shape[1]
-        for step in range(errors.shape[1]):
-            shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
-            left = places - 0.4 + step * width
-            axes.bar(
-                left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}"
-            )
-        axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label="solved at 5 %")
-        axes.set_xticks(places, [f"{t}" for t in tasks])
-        axes.set_xlabel("bAbI task")
-        axes.set_ylabel("error, %")
-        axes.set_title(
-            f"mean error {results['metrics']['error/mean']:.2f} %, "
-            f"{results['metrics']['tasks_failed']:.0f} tasks failed ({PAPER})",
-            fontsize=9,
-        )
-        axes.legend(fontsize=8)
-        return {"error_by_task": figure}
+        return report.figures(results)

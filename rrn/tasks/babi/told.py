@@ -1,0 +1,72 @@
+"""A second loss in training: every fact predicts what the other facts tell of its subject.
+
+The answer alone teaches some tasks poorly: in task 16 ("Lily is a swan. ... Bernhard is green.") a
+network is right in half of its answers from the colours alone, and does not find out that the other
+half hangs on two facts about one subject. So, besides, a readout of every fact's state predicts at
+every step which content words the OTHER facts of its story tell of the same subject. The labels
+come from the story's own words: no supporting facts, no answers.
+
+A content word is one that is rare in facts, and a fact's subject is its first content word.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+CONTENT_SHARE = 0.4  # a word in a larger share of facts, as "the", "is" or "to", says little
+
+
+def content_words(tokens, lengths, facts, fact_tasks):
+    """Whether each word is a content word: booleans `[words]`.
+
+    It is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in which
+    it occurs. Word 0, which stands for all unknown words, is none.
+
+    tokens: `[sentences, length]`, words' ids; lengths: `[sentences]`; facts: sentences' numbers
+    `[facts]`; fact_tasks: `[facts]`, the task that each fact is of.
+    """
+    words = bags_of_words(tokens, lengths, int(tokens.max()) + 1)
+    shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
+    content = shares.sum(axis=0) <= CONTENT_SHARE * (shares > 0).sum(axis=0)
+    content[0] = False
+    return content
+
+
+def bags_of_words(tokens, lengths, num_words):
+    """Which words each sentence has: 0 or 1, float32 `[sentences, num_words]`."""
+    words = np.zeros([len(tokens), num_words], np.float32)
+    sentence, place = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
+    words[sentence, tokens[sentence, place]] = 1.0
+    return words
+
+
+def subjects(tokens, lengths, content):
+    """The first content word of each sentence `[sentences]`, -1 if it has none."""
+    inside = np.arange(tokens.shape[1]) < lengths[:, None]
+    is_content = content[tokens] & inside
+    first = np.take_along_axis(tokens, is_content.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(is_content.any(axis=1), first, -1).astype(np.int32)
+
+
+def told_words(subject, words, mask):
+    """What the other facts tell of each fact's subject: 0 or 1, `[stories, facts, words]`.
+
+    subject: integers `[stories, facts]`, -1 for none; words: the facts' content words, 0 or 1,
+    `[stories, facts, words]`; mask: `[stories, facts]`, 0 for padding.
+    """
+    num_words = words.shape[-1]
+    same = tf.cast(tf.equal(subject[:, :, None], subject[:, None]), tf.float32)
+    same *= mask[:, None] * (1.0 - tf.eye(tf.shape(mask)[1]))
+    known = tf.cast(subject >= 0, tf.float32)[..., None]
+    told = known * tf.minimum(tf.matmul(same, words), 1.0)
+    return told * (1.0 - tf.one_hot(subject, num_words))
+
+
+def told_loss(logits, told, mask):
+    """The mean over steps and a story's facts of the words' summed cross-entropies, `[stories]`.
+
+    logits: `[stories, facts, steps, words]`; told: from `told_words`; mask: `[stories, facts]`.
+    """
+    told = tf.repeat(told[:, :, None], logits.shape[2], axis=2)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(told, tf.cast(logits, tf.float32))
+    losses = tf.reduce_mean(tf.reduce_sum(losses, axis=3), axis=2)
+    return tf.math.divide_no_nan(tf.reduce_sum(losses * mask, 1), tf.reduce_sum(mask, 1))

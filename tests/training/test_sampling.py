@@ -1,0 +1,85 @@
+"""Sampling by error: the shares, the draws, and that they are the same after a kill."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.data import draw_by_group, training_inputs
+from rrn.training.sampling import Sampler, shares_by_error
+from rrn.training.trainer import Trainer
+from tests.helpers import CPUS, LineTask, line_config
+
+
+class GroupedLine(LineTask):
+    def groups(self, arrays):
+        return arrays["kind"].numpy()
+
+    def group_errors(self, results):
+        return results
+
+
+def test_shares_follow_errors_above_a_floor():
+    np.testing.assert_allclose(
+        shares_by_error(np.array([0.0, 30, 10, 0]), 0.5), [1, 4, 2, 1] / np.float64(8)
+    )
+    np.testing.assert_allclose(shares_by_error(np.array([5.0, 1.0]), 0.0), [0.5, 0.5])
+    np.testing.assert_allclose(shares_by_error(np.array([5.0, 0.0]), 1.0), [1.0, 0.0])
+    np.testing.assert_allclose(shares_by_error(np.zeros(4), 0.7), [0.25] * 4)
+
+
+def test_draws_have_the_shares_and_are_even_within_a_group():
+    groups = np.array([7, 3, 7, 7, 3, 5] * 2)
+    shares = {3: 0.6, 5: 0.3, 7: 0.1}
+    drawn = draw_by_group(groups, shares, [1, 2], 60_000).numpy()
+    counts = np.bincount(drawn, minlength=12)
+    expected = np.array([shares[g] / np.sum(groups == g) for g in groups]) * 60_000
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
+    np.testing.assert_array_equal(drawn, draw_by_group(groups, shares, [1, 2], 60_000).numpy())
+    only = draw_by_group(groups, {3: 0.0, 5: 1.0, 7: 0.0}, [1, 2], 100).numpy()
+    assert set(only) == {5, 11}
+
+
+def test_the_batches_of_several_devices_are_those_of_one():
+    task, shares = GroupedLine(), {0: 0.9, 1: 0.1}
+    drawn = []
+    for num_devices in (1, 3):
+        inputs = training_inputs(task, task.arrays, 60, num_devices, 0, 5, shares=shares)
+        parts = [next(iter(dataset))["examples"].numpy() for dataset in inputs]
+        drawn.append(np.concatenate(parts))
+    np.testing.assert_array_equal(*drawn)
+    assert np.mean(task.arrays["kind"].numpy()[drawn[0]] == 0) > 0.7
+
+
+def grouped_trainer(**fields):
+    task = GroupedLine()
+    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
+    return Trainer(task, line_config(batch_size=6, **fields), CPUS[:1], specs, task.arrays)
+
+
+def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
+    stages = (
+        {"name": "even", "num_updates": 2},
+        {"name": "by_error", "num_updates": 3, "error_share": 0.5},
+    )
+    trainer = grouped_trainer(stages=stages)
+    assert trainer.shares() is None
+    trainer.sampler.note({0: 30.0, 1: 10.0})
+    trainer.update.assign(2)
+    assert trainer.shares() == {0: 0.625, 1: 0.375}
+    path = tf.train.Checkpoint(trainer=trainer).save(str(tmp_path / "state"))
+    resumed = grouped_trainer(stages=stages)
+    tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
+    assert resumed.shares() == {0: 0.625, 1: 0.375}
+
+
+def test_a_group_that_validation_lacks_has_the_mean_error():
+    sampler = Sampler(GroupedLine(), GroupedLine().arrays)
+    sampler.note({0: 20.0})
+    assert sampler.errors.numpy().tolist() == [20.0, 20.0]
+
+
+def test_a_task_without_groups_is_named():
+    task = LineTask()
+    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
+    with pytest.raises(ValueError, match="error_share above 0: this task's examples are in no gro"):
+        Trainer(task, line_config(batch_size=6, error_share=0.5), CPUS[:1], specs, task.arrays)

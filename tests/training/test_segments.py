@@ -1,0 +1,202 @@
+"""Carried segments: who stays, who leaves, and that neither devices nor kills change anything."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.data import training_inputs
+from rrn.random import ExampleRandom
+from rrn.tasks.sudoku import Sudoku
+from rrn.training.segments import Pool
+from rrn.training.trainer import Trainer
+from rrn.training.updates import AsynchronousUpdates, FirstGradients
+from tests.compare import assert_close
+from tests.helpers import CPUS, LineTask, line_config, load_config
+
+
+class CountingTask:
+    """Examples are numbers; a state counts the segments that an example has had."""
+
+    def initial_state(self, num_examples):
+        return {"count": tf.zeros([num_examples, 1], tf.int32)}
+
+
+def counting_pool(sizes):
+    specs = [
+        {
+            "number": tf.TensorSpec([size], tf.int32),
+            "rows": tf.TensorSpec([size], tf.int32),
+            "seed": tf.TensorSpec([2], tf.int32),
+        }
+        for size in sizes
+    ]
+    return Pool(CountingTask(), sum(sizes), CPUS[: len(sizes)], specs)
+
+
+def counting_update(pool, sizes, update, solved, **limits):
+    """One update of all devices; returns (numbers, counts) of the global batch, and the metrics."""
+    first, numbers, counts, totals = 0, [], [], {}
+    for device, size in enumerate(sizes):
+        rows = tf.range(first, first + size)
+        batch = {"number": 10_000 * update + rows, "rows": rows, "seed": tf.constant([0, update])}
+        chosen, state = pool.take(device, batch)
+        after = {"count": state["count"] + 1}
+        metrics = pool.put(device, chosen, after, solved(chosen["number"]), **limits)
+        numbers += chosen["number"].numpy().tolist()
+        counts += after["count"].numpy()[:, 0].tolist()
+        for name, pair in metrics.items():
+            totals[name] = totals.get(name, 0) + np.array(pair)
+        first += size
+    return numbers, counts, totals
+
+
+def nobody(numbers):
+    return tf.zeros_like(numbers, tf.bool)
+
+
+@pytest.mark.parametrize("sizes", [[4], [1, 3]])
+def test_examples_stay_until_their_last_segment(sizes):
+    pool = counting_pool(sizes)
+    limits = {"max_segments": 3, "leave_probability": 1.0}
+    found = [counting_update(pool, sizes, u, nobody, **limits)[:2] for u in range(4)]
+    first, again = [0, 1, 2, 3], [30_000, 30_001, 30_002, 30_003]
+    assert found == [(first, [1] * 4), (first, [2] * 4), (first, [3] * 4), (again, [1] * 4)]
+
+
+def test_solved_examples_leave_with_their_probability():
+    even = lambda numbers: numbers % 2 == 0  # noqa: E731
+    pool = counting_pool([4])
+    always = {"max_segments": 9, "leave_probability": 1.0}
+    _, _, metrics = counting_update(pool, [4], 0, even, **always)
+    assert metrics["solved"].tolist() == [2, 2] and metrics["segments_to_solve"].tolist() == [2, 2]
+    assert counting_update(pool, [4], 1, even, **always)[:2] == (
+        [10_000, 1, 10_002, 3],
+        [1, 2, 1, 2],
+    )
+
+    pool, size = counting_pool([2000]), [2000]
+    half = {"max_segments": 9, "leave_probability": 0.5}
+    counting_update(pool, size, 0, lambda n: n >= 0, **half)
+    numbers, counts, _ = counting_update(pool, size, 1, lambda n: n >= 0, **half)
+    left = np.array(counts) == 1
+    np.testing.assert_array_equal(numbers, np.arange(2000) + np.where(left, 10_000, 0))
+    assert abs(np.mean(left) - 0.5) < 0.05
+
+
+def test_who_leaves_does_not_depend_on_devices():
+    limits = {"max_segments": 9, "leave_probability": 0.5}
+    runs = []
+    for sizes in ([60], [10, 30, 20]):
+        pool = counting_pool(sizes)
+        runs.append(
+            [counting_update(pool, sizes, u, lambda n: n % 3 > 0, **limits)[:2] for u in range(5)]
+        )
+    assert runs[0] == runs[1]
+
+
+def sudoku_arrays(number=12):
+    rng = np.random.default_rng(0)
+    solution = rng.integers(1, 10, [number, 81])
+    puzzle = np.where(rng.random([number, 81]) < 0.3, solution, 0)
+    arrays = {"puzzle": puzzle, "solution": solution, "givens": np.repeat([17, 18], number // 2)}
+    return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
+
+
+def sudoku_trainer(num_devices, first_update=0, **fields):
+    """(trainer of a small Sudoku network in carried segments of 2 steps, its iterators)."""
+    tf.random.set_seed(1)
+    config = load_config("sudoku.py", "test")
+    config.model.update(embedding_size=4, hidden_size=6)
+    config.model.compute_dtype = "float32"
+    config.train.update(batch_size=6, num_updates=8, max_segments=3, **fields)
+    task, arrays = Sudoku(config.model), sudoku_arrays()
+    inputs = training_inputs(task, arrays, 6, num_devices, 0, first_update)
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, config.train, CPUS[:num_devices], specs)
+    return trainer, [iter(dataset) for dataset in inputs]
+
+
+def carried(trainer):
+    """The pool's examples and states, whole."""
+    variables = trainer.pool._examples, trainer.pool._state, trainer.pool._segments
+    return [tf.convert_to_tensor(variable).numpy() for variable in tf.nest.flatten(variables)]
+
+
+def test_several_devices_equal_one():
+    (one, inputs), (three, three_inputs) = sudoku_trainer(1), sudoku_trainer(3)
+    means, _ = one.train(inputs, tf.constant(7))
+    others, _ = three.train(three_inputs, tf.constant(7))
+    for a, b in zip(carried(one), carried(three), strict=True):
+        assert_close(b, a, 1e-4)
+    for a, b in zip(one.model_variables, three.model_variables, strict=True):
+        assert_close(b, a, 1e-4)
+    assert {"solved", "segments_to_solve"} <= means.keys() == others.keys()
+    part = three.pool._segments.variables[1]
+    assert part.shape == [2] and "CPU:1" in part.device  # its device's part of the batch
+
+
+@pytest.mark.parametrize("devices_after", [1, 2])
+def test_a_checkpoint_resumes_carried_examples_on_any_number_of_devices(tmp_path, devices_after):
+    through, inputs = sudoku_trainer(1)
+    through.train(inputs, tf.constant(3))
+    path = tf.train.Checkpoint(trainer=through).save(str(tmp_path / "state"))
+    through.train(inputs, tf.constant(4))
+    resumed, inputs = sudoku_trainer(devices_after, first_update=3)
+    tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
+    resumed.train(inputs, tf.constant(4))
+    for a, b in zip(carried(through), carried(resumed), strict=True):
+        if devices_after == 1:
+            np.testing.assert_array_equal(b, a)
+        else:
+            assert_close(b, a, 1e-4)
+
+
+def test_a_segment_goes_on_where_the_last_one_ended():
+    """Two updates at rate 0 are one run of four steps, and their last logits' boards are right."""
+    trainer, inputs = sudoku_trainer(1, learning_rate=0.0, leave_probability=0.0)
+    trainer.train(inputs, tf.constant(2))
+    examples = trainer.pool._examples
+    task, puzzle = trainer.task, tf.convert_to_tensor(examples["puzzle"])
+    state = task.initial_state(6)
+    _, expected = task.logits(task.encode({}), puzzle, 4, state)
+    assert_close(trainer.pool._state.hidden, expected.hidden, 1e-5)
+    assert_close(trainer.pool._state.cell, expected.cell, 1e-5)
+    assert trainer.pool._state.started.numpy().all()
+    assert (trainer.pool._segments.numpy() == 2).all()
+
+
+def test_one_segment_is_training_without_a_pool():
+    assert load_config("sudoku.py").train.max_segments == 1
+    task = LineTask()
+    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
+    assert Trainer(task, line_config(batch_size=6), CPUS[:1], specs).pool is None
+
+
+def test_what_cannot_be_carried_is_named():
+    task = LineTask()
+    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
+    with pytest.raises(ValueError, match="max_segments above 1: this task's network carries no"):
+        Trainer(task, line_config(batch_size=6, max_segments=2), CPUS[:1], specs)
+    specs = [{"rows": tf.TensorSpec([4], tf.int32), "words": tf.TensorSpec([None], tf.int32)}]
+    with pytest.raises(ValueError, match=r"for each of the 4 examples; words is TensorSpec"):
+        Pool(CountingTask(), 4, CPUS[:1], specs)
+
+
+def test_workers_that_do_not_wait_cannot_carry_examples():
+    trainer, _ = sudoku_trainer(1)
+    for make in (
+        lambda: FirstGradients(trainer, 1),
+        lambda: AsynchronousUpdates(trainer, None, 2, {}, 0),
+    ):
+        with pytest.raises(ValueError, match="carried examples need synchronous updates"):
+            make()
+
+
+def test_draws_of_who_leaves_are_not_those_of_the_model():
+    batch = {"seed": tf.constant([3, 4]), "rows": tf.range(50)}
+    pool = counting_pool([50])
+    solved = tf.ones([50], tf.bool)
+    batch["number"] = tf.range(50)
+    pool.put(0, batch, {"count": tf.ones([50, 1], tf.int32)}, solved, 9, 0.5)
+    model_draws = ExampleRandom(batch["seed"], batch["rows"], 50).uniform([]).numpy()
+    assert ((pool._segments.numpy() == 0) != (model_draws < 0.5)).any()
