@@ -1,0 +1,146 @@
+"""bAbI's second loss: what the other facts of a story tell of a fact's subject."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.data import training_inputs
+from rrn.random import ExampleRandom
+from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
+from tests.compare import assert_close
+from tests.helpers import small_babi
+
+WORDS = ["<unk>", "lily", "greg", "is", "a", "swan", "frog", "white", "green"]
+SENTENCES = ["lily is a swan", "greg is a frog", "lily is white", "greg is green", "is a", "a frog"]
+
+
+def tokens_of(sentences):
+    """(tokens `[sentences, 4]`, lengths `[sentences]`)."""
+    ids = [[WORDS.index(word) for word in sentence.split()] for sentence in sentences]
+    tokens = np.array([row + [0] * (4 - len(row)) for row in ids])
+    return tokens, np.array([len(row) for row in ids])
+
+
+def test_content_words_are_rare_in_the_facts_that_have_them():
+    tokens, lengths = tokens_of(SENTENCES)
+    facts = np.array([0, 1, 2, 3] * 2 + [0, 2, 2])  # the first eight of task 1, the others of 2
+    content = content_words(tokens, lengths, facts, np.array([1] * 8 + [2] * 3))
+    # Shares of facts by task: lily 1/2 and 1, greg 1/2, is 1 and 1, a 1/2 and 1/3, swan 1/4 and
+    # 1/3, frog 1/4, white 1/4 and 2/3, green 1/4.
+    assert [w for w, c in zip(WORDS, content, strict=True) if c] == ["swan", "frog", "green"]
+
+
+def test_a_subject_is_the_first_content_word():
+    tokens, lengths = tokens_of(SENTENCES)
+    content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
+    found = [WORDS[s] if s >= 0 else None for s in subjects(tokens, lengths, content)]
+    assert found == ["lily", "greg", "lily", "greg", None, "frog"]
+    bags = bags_of_words(tokens, lengths, len(WORDS))
+    assert [WORDS[w] for w in np.flatnonzero(bags[2])] == ["lily", "is", "white"]
+    assert bags.sum(axis=1).tolist() == [4, 4, 3, 3, 2, 2]
+
+
+def told_by_loops(story, content):
+    """For each fact the content words that other facts with its subject have, without it."""
+    tokens, lengths = tokens_of(story)
+    subject = subjects(tokens, lengths, content)
+    told = np.zeros([len(story), len(WORDS)])
+    for i, own in enumerate(subject):
+        for j, other in enumerate(subject):
+            if i != j and own == other >= 0:
+                for word in tokens[j][: lengths[j]]:
+                    told[i, word] = content[word] and word != own
+    return told
+
+
+def test_what_is_told_is_that_of_a_plain_loop():
+    content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
+    stories = [SENTENCES[:4], ["lily is a swan", "lily is white", "lily is green", "is a"]]
+    subject, words = [], []
+    for story in stories:
+        tokens, lengths = tokens_of(story)
+        subject.append(subjects(tokens, lengths, content))
+        words.append(bags_of_words(tokens, lengths, len(WORDS)) * content)
+    subject, words = tf.constant(np.array(subject)), tf.constant(np.array(words), tf.float32)
+    told = told_words(subject, words, tf.ones([2, 4])).numpy()
+    for story, rows in zip(stories, told, strict=True):
+        np.testing.assert_array_equal(rows, told_by_loops(story, content))
+    masked = told_words(subject, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
+    assert not masked[0, :2].any()  # no two facts of one subject are left
+    assert [WORDS[w] for w in np.flatnonzero(masked[1, 0])] == ["green"]
+
+
+def test_the_loss_is_the_mean_over_real_facts_and_steps():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=[2, 3, 2, 4]).astype(np.float32)
+    told = (rng.random([2, 3, 4]) < 0.5).astype(np.float32)
+    mask = np.array([[1, 1, 0], [1, 1, 1]], np.float32)
+    right = 1 / (1 + np.exp(-np.where(told[:, :, None] == 1, logits, -logits)))
+    by_fact = -np.log(right).sum(axis=3).mean(axis=2)
+    expected = [by_fact[0, :2].mean(), by_fact[1].mean()]
+    assert_close(told_loss(tf.constant(logits), tf.constant(told), tf.constant(mask)), expected)
+
+
+@pytest.fixture(scope="module")
+def told_task(babi_h5):
+    _, data, task = small_babi(babi_h5, node_loss=0.5)
+    arrays = data.arrays("train")
+    return task, arrays, next(iter(training_inputs(task, arrays, 16, 1, 0, 0)[0]))
+
+
+def losses(task, batch, **options):
+    random = ExampleRandom(batch["seed"], batch["rows"], 16)
+    return task.loss(task.encode(batch), batch, random, **options)
+
+
+def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
+    task, _, batch = told_task
+    with_told, outputs = losses(task, batch)
+    answer = outputs["loss"].numpy().mean(axis=1)
+    assert_close(with_told["loss"], answer + 0.5 * with_told["told"])
+    in_evaluation, _ = task.loss(task.encode(batch), batch, None)
+    assert in_evaluation.keys() == {"loss"}
+
+
+@pytest.mark.parametrize("num_facts", [1, 3, 6])
+def test_few_facts_are_some_of_each_story_and_padding_is_none(told_task, num_facts):
+    task, arrays, batch = told_task
+    random = ExampleRandom(batch["seed"], batch["rows"], 16)
+    some = task._some_facts(batch, random, num_facts)
+    (mask,) = some["masks"]
+    assert mask.shape == [16, num_facts]
+    sizes = task.sizes(arrays, batch["examples"]).numpy()
+    np.testing.assert_array_equal(mask.numpy().sum(axis=1), np.minimum(sizes, num_facts))
+    all_nodes, first = [], 0
+    for part in batch["masks"]:
+        for row in part.numpy():
+            nodes = first + np.flatnonzero(row)
+            all_nodes.append(set(zip(*(batch[n].numpy()[nodes] for n in NODES), strict=True)))
+            first += len(row)
+    chosen = [some[n].numpy().reshape(16, num_facts) for n in NODES]
+    for row, there, own in zip(range(16), mask.numpy() > 0, all_nodes, strict=True):
+        pairs = list(zip(*(part[row][there] for part in chosen), strict=True))
+        assert set(pairs) <= own and len(set(pairs)) == len(pairs)
+
+
+NODES = "fact_of_node", "position_of_node"
+
+
+def test_as_many_facts_as_there_are_give_the_same_losses(told_task):
+    task, _, batch = told_task
+    whole, _ = losses(task, batch)
+    some, _ = losses(task, batch, num_facts=6)
+    assert_close(some["told"], whole["told"], 1e-4)
+    assert_close(some["loss"], whole["loss"], 1e-4)
+
+
+def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
+    task, _, batch = told_task
+    with tf.GradientTape() as tape:
+        told = tf.reduce_sum(losses(task, batch, num_facts=3)[0]["told"])
+    modules = task.encoder.facts, task.network.rrn.message_fn, task.network.node_readout
+    reached = [v for module in modules for v in module.trainable_variables]
+    answer = task.network.readout.trainable_variables
+    gradients = tape.gradient(told, [*reached, *answer])
+    assert all(g is not None for g in gradients[: len(reached)])
+    assert all(g is None for g in gradients[len(reached) :])
