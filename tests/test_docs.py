@@ -1,5 +1,5 @@
-"""The documentation's Python runs as it is written, but for the number of updates; the flags of its
-commands exist.
+"""The documentation's Python runs as it is written, but for the number of updates; its commands
+parse; and what it links to or names exists.
 """
 
 import argparse
@@ -21,19 +21,37 @@ from data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ["README.md", *sorted(str(f.relative_to(ROOT)) for f in ROOT.glob("docs/**/*.md"))]
+PACKAGES = "benchmarks|configs|data_prep|docs|pretrained|rrn|tests"
+
+
+def text_of(document):
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def prose_of(document):
+    """The text without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", text_of(document), flags=re.DOTALL | re.MULTILINE)
+
+
+def code_of(document):
+    """The pieces of code within the prose, without their backquotes."""
+    return re.findall(r"`([^`\n]+)`", prose_of(document))
+
+
+# Python
 
 
 def python_of(document):
     """The Python blocks of a Markdown file, one after the other."""
     blocks = blocks_of(document, "python")
-    assert len(blocks) == (ROOT / document).read_text(encoding="utf-8").count("```python") > 0
+    assert len(blocks) == text_of(document).count("```python") > 0
     return "\n".join(blocks)
 
 
 def blocks_of(document, language):
     """The blocks of a language in a Markdown file."""
-    text = (ROOT / document).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(document), re.DOTALL | re.MULTILINE)
 
 
 def run(code, folder, monkeypatch):
@@ -42,13 +60,23 @@ def run(code, folder, monkeypatch):
     return runpy.run_path("code.py")
 
 
+def test_the_python_of_every_document_is_run_by_a_test():
+    assert {document for document in DOCUMENTS if "```python" in text_of(document)} == {
+        "README.md",
+        "docs/guide/modules.md",
+        "docs/guide/stages.md",  # by tests/training/test_stages.py
+        "docs/guide/sudoku.md",
+        "docs/guide/towers.md",
+    }
+
+
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     run(python_of("README.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "(5, 10) (2, 10)\n" * 4
 
 
 def test_the_python_of_modules_md_runs(tmp_path, monkeypatch, capsys):
-    code = python_of("docs/modules.md")
+    code = python_of("docs/guide/modules.md")
     code, replaced = re.subn(r"^(NUM_UPDATES =) \d+$", r"\1 40", code, flags=re.MULTILINE)
     assert replaced == 1
     results = run(code, tmp_path, monkeypatch)
@@ -60,7 +88,7 @@ def test_the_python_of_modules_md_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
-    code = python_of("docs/towers.md")
+    code = python_of("docs/guide/towers.md")
     code, replaced = re.subn(r"^(NUM_UPDATES =) \d+$", r"\1 60", code, flags=re.MULTILINE)
     assert replaced == 1
     run(code, tmp_path, monkeypatch)
@@ -68,10 +96,16 @@ def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
     assert float(nearer) > 60  # chance is 50
 
 
+def test_the_python_of_sudoku_md_solves_its_puzzle(tmp_path, monkeypatch, capsys):
+    results = run(python_of("docs/guide/sudoku.md"), tmp_path, monkeypatch)
+    assert results["valid"].tolist() == [True]
+    assert capsys.readouterr().out.startswith("[[5 3 4 ")
+
+
 def test_the_core_numbers_of_a_hand_made_graph():
     # 0 1 2 3 all know each other: 3. 4 knows 0 and 1, and 5 knows 4 and 0: 2 in the 2-core, where 4
     # also has 5. 6 hangs on 5: 1. 7 is alone: 0.
-    core_numbers = runpy.run_path(ROOT / "docs/core_numbers.py")["core_numbers"]
+    core_numbers = runpy.run_path(ROOT / "docs/guide/core_numbers.py")["core_numbers"]
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 0), (4, 1), (5, 4), (5, 0), (6, 5)]
     senders, receivers = zip(*(pairs + [(j, i) for i, j in pairs]), strict=True)
     numbers = core_numbers(np.array(senders), np.array(receivers), 8)
@@ -80,21 +114,51 @@ def test_the_core_numbers_of_a_hand_made_graph():
 
 def test_the_task_of_core_numbers_runs_and_learns(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["core_numbers.py", "--updates", "40"])
-    losses = runpy.run_path(ROOT / "docs/core_numbers.py", run_name="__main__")["losses"]
+    path = ROOT / "docs/guide/core_numbers.py"
+    losses = runpy.run_path(path, run_name="__main__")["losses"]
     assert len(losses) == 40 and sum(losses[-10:]) < 0.8 * sum(losses[:10])
     assert capsys.readouterr().out.count("% of the nodes right by step: 1: ") == 3
 
 
-def commands(program):
-    """What comes after `python PROGRAM` in the lines of shell of README.md and docs/."""
-    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    text = "\n".join(document.read_text(encoding="utf-8") for document in documents)
-    found = re.findall(rf"^    (?:TF_CONFIG=\S+ \S+ )?python {program}(.*)$", text, re.MULTILINE)
-    assert found, f"no document has a line `python {program}`"
-    return sorted({tuple(shlex.split(arguments, comments=True)) for arguments in found})
+# Commands
 
 
-@pytest.mark.parametrize("arguments", commands(r"main\.py"), ids=" ".join)
+def commands_of(document):
+    """The commands of a Markdown file: in indented lines, or within the prose; each a list of
+    words. A line that ends with a backslash goes on in the next.
+    """
+    prose = prose_of(document).replace("\\\n", " ")
+    indented = re.findall(r"^    (?:TF_CONFIG=\S+ \S+ )?((?:make|python) .*)$", prose, re.MULTILINE)
+    inline = [c for c in code_of(document) if c.startswith(("make ", "python ", "--config "))]
+    return [shlex.split(command, comments=True) for command in indented + inline]
+
+
+def commands(*start):
+    """What comes after the words `start` in commands of the documents."""
+    found = {
+        tuple(words[len(start) :])
+        for document in DOCUMENTS
+        for words in commands_of(document)
+        if words[: len(start)] == list(start)
+    }
+    assert found, f"no document has a command `{' '.join(start)}`"
+    return sorted(found)
+
+
+def test_every_command_is_of_a_program_that_is_tried_here():
+    modules = r"data_prep|benchmarks\.\w+"
+    tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
+    for document in DOCUMENTS:
+        for words in commands_of(document):
+            assert re.match(tried, " ".join(words)), (document, words)
+
+
+OF_MAIN = sorted(
+    {*commands("python", "main.py"), *(("--config", *rest) for rest in commands("--config"))}
+)
+
+
+@pytest.mark.parametrize("arguments", OF_MAIN, ids=" ".join)
 def test_main_takes_every_command(arguments):
     parse = "import sys, main; main.parse_flags(sys.argv)"
     subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
@@ -102,15 +166,21 @@ def test_main_takes_every_command(arguments):
     assert all((ROOT / file).exists() for file in files)
 
 
-@pytest.mark.parametrize("arguments", commands("-m data_prep"), ids=" ".join)
+@pytest.mark.parametrize("arguments", commands("python", "-m", "data_prep"), ids=" ".join)
 def test_data_prep_takes_every_command(arguments, monkeypatch):
     for module in data_prep.DATA_SETS.values():
         monkeypatch.setattr(module, "run", lambda options: None)
     assert data_prep.main(arguments) == 0
 
 
-@pytest.mark.parametrize("arguments", commands(r"-m (?=benchmarks)"), ids=" ".join)
+OF_BENCHMARKS = [c for c in commands("python", "-m") if c[0].startswith("benchmarks.")]
+
+
+@pytest.mark.parametrize("arguments", OF_BENCHMARKS, ids=" ".join)
 def test_benchmarks_take_every_command(arguments, monkeypatch):
+    if arguments[0].endswith("_torch"):
+        pytest.importorskip("torch")
+
     class ParsedError(Exception):
         pass
 
@@ -125,13 +195,80 @@ def test_benchmarks_take_every_command(arguments, monkeypatch):
         importlib.import_module(arguments[0]).main()
 
 
+def test_the_makefile_has_every_target():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target, *_ in commands("make"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+# Links and names
+
+
+def anchors_of(document):
+    """The anchors of a Markdown file's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", prose_of(document), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_relative_links_and_images_lead_somewhere(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(document)):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = ((ROOT / document).parent / path).resolve() if path else ROOT / document
+        assert target.is_relative_to(ROOT) and target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link
+
+
+def test_every_picture_and_page_is_linked():
+    linked = {
+        ((ROOT / document).parent / link.partition("#")[0]).resolve()
+        for document in DOCUMENTS
+        for link in re.findall(r"\]\(([^)\s]+)\)", text_of(document))
+    }
+    pictures = ROOT.glob("docs/images/*")
+    pages = ROOT.glob("docs/**/*.md")
+    assert sorted({*pictures, *pages} - linked) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_files_and_names_in_the_prose_exist(document):
+    """`rrn/data.py`, `rrn/data.py: read_prepared`, `configs/babi.py:quick`, `rrn.data.x`."""
+    for code in code_of(document):
+        if match := re.fullmatch(rf"((?:{PACKAGES})/[\w/.]*)(:\w+|: \w+)?", code):
+            path, name = match[1], match[2] or ""
+            assert (ROOT / path).exists(), code
+            if name.startswith(": "):
+                definition = rf"^ *(def|class) {name[2:]}\b"
+                assert re.search(definition, text_of(path), re.MULTILINE), code
+            elif name:
+                module = path.removesuffix(".py").replace("/", ".")
+                importlib.import_module(module).get_config(name[1:])
+        elif re.fullmatch(r"rrn(\.\w+)+", code):
+            assert finds(code), code
+
+
+def finds(dotted):
+    """Whether a dotted name is a module or something in one."""
+    try:
+        importlib.import_module(dotted)
+        return True
+    except ModuleNotFoundError:
+        module, _, name = dotted.rpartition(".")
+        return hasattr(importlib.import_module(module), name)
+
+
+# Clusters
+
+
 def executable(path, script):
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(0o755)
 
 
 def test_the_slurm_script_tells_every_node_its_task(tmp_path):
-    (script,) = blocks_of("docs/distributed.md", "bash")
+    (script,) = blocks_of("docs/guide/several_machines.md", "bash")
     executable(tmp_path / "job", script)
     executable(tmp_path / "scontrol", 'echo "$3" | tr , "\\n"')
     executable(tmp_path / "srun", 'for i in 0 1 2 3 4; do SLURM_PROCID=$i "${@:2}"; done')
@@ -145,11 +282,11 @@ def test_the_slurm_script_tells_every_node_its_task(tmp_path):
     assert all(cluster.addresses == addresses for cluster in clusters)
 
 
-def test_the_tf_config_and_the_manifest_of_distributed_md():
-    (text,) = blocks_of("docs/distributed.md", "json")
+def test_the_tf_config_and_the_manifest_of_several_machines_md():
+    (text,) = blocks_of("docs/guide/several_machines.md", "json")
     cluster = parse_tf_config(text)
     assert (cluster.role, cluster.index, len(cluster.addresses["worker"])) == ("worker", 2, 3)
-    (text,) = blocks_of("docs/distributed.md", "yaml")
+    (text,) = blocks_of("docs/guide/several_machines.md", "yaml")
     processes = yaml.safe_load(text)["spec"]["tfReplicaSpecs"]
     assert {role: p["replicas"] for role, p in processes.items()} == {
         "Chief": 1,

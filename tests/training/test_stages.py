@@ -424,7 +424,7 @@ def test_another_plan_is_another_config(make_run, tmp_path):
 
 def test_the_python_of_stages_md_runs(tmp_path, monkeypatch, capsys):
     """Each stage lowers its loss; the discriminator's leaves the generator as it is."""
-    run(python_of("docs/stages.md"), tmp_path, monkeypatch)
+    run(python_of("docs/guide/stages.md"), tmp_path, monkeypatch)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["fit", "judge", "both"]
     pairs = [zip(line[1::2], map(float, line[2::2]), strict=True) for line in lines]

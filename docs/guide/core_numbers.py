@@ -1,11 +1,12 @@
-"""Core numbers: a task of one's own, on general sparse graphs of different sizes.
+"""Core numbers: a task of your own, on general sparse graphs of different sizes.
 
-    python docs/core_numbers.py [--updates 5000]
+    python docs/guide/core_numbers.py [--updates 5000]
 
-Everyone who has fewer than k friends at a party leaves it, then those who now have fewer than k,
-until nobody leaves: who stays is the k-core. A node's core number is the largest k for which it
-stays. One departure can empty a whole chain of friends, so no node's surroundings of a fixed size
-tell its number. The nodes have no features at all; the graph is all there is.
+Everyone who has fewer than k friends at a party leaves it. Then those leave who now have fewer
+than k friends, and so on, until nobody leaves. The people who stay are the k-core. A node's core
+number is the largest k for which it stays. One departure can empty a whole chain of friends, so no
+neighbourhood of a fixed size tells a node's number. The nodes have no features: the network is
+given the edges and nothing else.
 """
 
 import argparse
