@@ -24,22 +24,24 @@ BATCH = 32  # graphs
 
 
 def draw_graphs(random, num_graphs, smallest, largest):
-    """(senders, receivers `[edges]`, core numbers `[nodes]`) of random graphs, in one numbering.
+    """Draws random graphs of `smallest` to `largest` nodes, with a mean degree from 1 to 6.
 
-    A graph has `smallest` to `largest` nodes, and a mean degree from 1 to 6.
+    Returns:
+      senders, receivers: `[edges]`, the nodes of all graphs in one numbering.
+      core numbers: `[nodes]`.
     """
     sizes = random.integers(smallest, largest + 1, num_graphs)
     firsts = np.cumsum(sizes) - sizes
     num_edges = np.rint(random.uniform(0.5, 3, num_graphs) * sizes).astype(int)
     ends = random.random([num_edges.sum(), 2]) * np.repeat(sizes, num_edges)[:, None]
     ends = np.repeat(firsts, num_edges)[:, None] + ends.astype(int)
-    ends = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]]), axis=0)  # none twice
-    senders, receivers = np.concatenate([ends, ends[:, ::-1]]).T  # friends hear each other
+    ends = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]]), axis=0)  # each edge once
+    senders, receivers = np.concatenate([ends, ends[:, ::-1]]).T  # both hear each other
     return senders, receivers, core_numbers(senders, receivers, sizes.sum())
 
 
 def core_numbers(senders, receivers, num_nodes):
-    """Core numbers `[nodes]`, as the definition says, for all graphs at once."""
+    """Returns the core numbers `[nodes]`, by the definition, for all graphs at once."""
     numbers = np.zeros(num_nodes, int)
     for k in range(1, CLASSES):
         staying, count = np.ones(num_nodes, bool), None
@@ -51,7 +53,7 @@ def core_numbers(senders, receivers, num_nodes):
 
 
 class CoreNumbers(tf.Module):
-    """The network and its readout, the same MLP for every node and step."""
+    """The network and its readout. The readout is the same MLP for every node and step."""
 
     def __init__(self):
         super().__init__()
@@ -59,14 +61,14 @@ class CoreNumbers(tf.Module):
         self.readout = MLP([HIDDEN, HIDDEN, CLASSES], name="readout")
 
     def __call__(self, senders, receivers, num_nodes, num_steps):
-        """Logits `[steps, nodes, CLASSES]`."""
+        """Returns logits `[steps, nodes, CLASSES]`."""
         graph = SparseGraph(senders, receivers, num_nodes)
         hidden = self.rrn(graph, tf.ones([num_nodes, 1]), num_steps)
         return tf.stack([self.readout(h) for h in hidden])
 
 
 def train(num_updates, random):
-    """(a trained model, the losses of all updates)."""
+    """Returns a trained model and the losses of all updates."""
     model, losses = CoreNumbers(), []
     optimizer = Adam(model.trainable_variables)
     integers = tf.TensorSpec([None], tf.int64)  # other numbers of nodes and edges in every batch
@@ -93,7 +95,7 @@ def train(num_updates, random):
 
 
 def test(model, random, num_graphs, smallest, largest, num_steps):
-    """Percent of the nodes right, by step."""
+    """Returns how many percent of the nodes are right after each step."""
     senders, receivers, numbers = draw_graphs(random, num_graphs, smallest, largest)
     predicted = np.argmax(model(senders, receivers, len(numbers), num_steps), axis=-1)
     return 100 * (predicted == numbers).mean(axis=1)
