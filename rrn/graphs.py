@@ -202,7 +202,7 @@ class RegularGraph:
     def __post_init__(self):
         self.neighbours = tf.convert_to_tensor(self.neighbours)
         _check_rank("RegularGraph: neighbours", self.neighbours, 2)
-        self._edges_from = _edges_by_sender(tf.get_static_value(self.neighbours))
+        self.edges_from = _edges_by_sender(tf.get_static_value(self.neighbours))
         self._numbers = _neighbour_numbers(tf.get_static_value(self.neighbours))
 
     def edge_shape(self):
@@ -278,7 +278,7 @@ class RegularGraph:
 
     def _gather_senders(self, nodes):
         """`[batch, graph_nodes, size]` to `[batch, graph_nodes, k, size]`: the senders' rows."""
-        if self._edges_from is None:
+        if self.edges_from is None:
             return tf.gather(nodes, self.neighbours, axis=1)
 
         @tf.custom_gradient
@@ -286,8 +286,8 @@ class RegularGraph:
             # A gather as well: TensorFlow's own gradient scatters row by row, and adds up in
             # bfloat16 where its input is bfloat16.
             def gradient(edges):
-                edges = tf.reshape(edges, [-1, self._edges_from.size, edges.shape[-1]])
-                return tf.reduce_sum(tf.gather(edges, self._edges_from, axis=1), axis=2)
+                edges = tf.reshape(edges, [-1, self.edges_from.size, edges.shape[-1]])
+                return tf.reduce_sum(tf.gather(edges, self.edges_from, axis=1), axis=2)
 
             return tf.gather(nodes, self.neighbours, axis=1), gradient
 

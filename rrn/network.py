@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from rrn import edge_layers
 from rrn.graphs import RegularGraph
 from rrn.layers import MLP, LSTMCell
 from rrn.reading import read, reading_scope
@@ -125,7 +126,7 @@ class MessageFunction(tf.Module):
 
         prepared: what `prepare` returned.
         """
-        first, last = self.mlp.layers[0], self.mlp.layers[-1]
+        first, *middle, last = self.mlp.layers
         sender_kernel, receiver_kernel, edge_kernel, edges, constant, output = prepared
         output_kernel, output_bias, biases = output
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
@@ -134,6 +135,9 @@ class MessageFunction(tf.Module):
         receivers = first.add_bias(receivers) if constant is None else receivers + constant
         if self._takes_relu_sums(graph):
             sums = graph.relu_sums(senders, receivers, edges, edge_kernel, edge_weights)
+        elif edges is None and edge_weights is None and edge_layers.takes(graph, middle):
+            weights = [(read(layer.w), read(layer.b)) for layer in middle]
+            sums = edge_layers.message_sums(graph, senders, receivers, weights)
         else:
             hidden_layers = self.mlp.hidden_layers
             sums = graph.message_sums(hidden_layers, senders, receivers, edges, edge_weights)
