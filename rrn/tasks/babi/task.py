@@ -205,6 +205,7 @@ class Babi:
         if random and self.config.node_loss:
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
+            outputs["told"] = losses["told"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def told_loss(self, hidden, batch):
@@ -258,8 +259,18 @@ class Babi:
     # Results
 
     def metrics(self, batch, outputs):
-        """Accuracy of the last step, by step `[steps]`, and of the last step by task `[20]`."""
-        return accuracy_metrics(outputs["correct"], batch["task"] - 1, NUM_TASKS, "task")
+        """Accuracy of the last step, by step `[steps]`, and of the last step by task `[20]`; in
+        training with `node_loss` also the loss "told" by task.
+        """
+        tasks = batch["task"] - 1
+        metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
+        if "told" in outputs:
+            sums, counts = (
+                tf.math.unsorted_segment_sum(values, tasks, NUM_TASKS)
+                for values in (outputs["told"], tf.ones_like(outputs["told"]))
+            )
+            metrics["told_by_task"] = sums, counts
+        return metrics
 
     def results(self, arrays, examples, outputs):
         return report.results(arrays, examples, outputs)
