@@ -1,7 +1,22 @@
 """Prepares public data sets as HDF5 files: `python -m data_prep DATA_SET --help`.
 
-This package runs without TensorFlow and never imports `rrn`. A data set is one module with
-`add_arguments(parser)` and `run(args)`, entered in the table of `data_prep/__main__.py`.
+This package runs without TensorFlow and never imports `rrn`.
+
+Packages:
+    ages          age arithmetic: all trees on eight people
+    babi          bAbI: its published stories, and a simulator of such stories
+    mnist         MNIST: its published digits, or digits rendered in fonts
+    pretty_clevr  Pretty-CLEVR: random scenes, and images of them
+    sudoku        Sudoku: lists of puzzles, a solver and a generator
+
+Modules:
+    __main__      the command line
+    input_files   finds, downloads and reads archives, folders and files
+    hdf5          writes a prepared file, whole or not at all
+    progress      shows how far a long computation is
+
+A data set is a package with a module `prepare`, which has `add_arguments(parser)` and `run(args)`
+and describes the file that it writes. `data_prep/__main__.py` lists the data sets.
 """
 
 

@@ -5,7 +5,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from data_prep import DataError, ages, babi, mnist, pretty_clevr, sudoku
+from data_prep import DataError
+from data_prep.ages import prepare as ages
+from data_prep.babi import prepare as babi
+from data_prep.mnist import prepare as mnist
+from data_prep.pretty_clevr import prepare as pretty_clevr
+from data_prep.sudoku import prepare as sudoku
 
 DATA_SETS = {
     "babi": babi,

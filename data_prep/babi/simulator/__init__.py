@@ -1,0 +1,64 @@
+"""Simulated bAbI: stories of the 20 tasks of Weston et al. (arXiv 1502.05698).
+
+    python -m data_prep babi --source simulated --out data/babi_like_released.h5
+
+The stories follow the released files closely: vocabulary, sentences, lengths and odds of events.
+They are not copies: sentences and rules are written here, and answers are derived from what a story
+tells. Modules: `telling` (dice and the tale), `world` (what can happen), `people` (tasks 1-3 and
+5-14), `reasoning` (tasks 4 and 15-20), `answerer` (reads stories as text and answers, sharing
+nothing with the rest), `compare` (how close two sets of stories are).
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from data_prep.babi.simulator import people, reasoning
+from data_prep.babi.simulator.telling import Dice, Tale
+from data_prep.babi.stories import Story
+
+_TELL: dict[int, Callable[[Dice], Tale]] = {
+    **{task: partial(people.people_story, setting) for task, setting in people.SETTINGS.items()},
+    4: reasoning.direction_story,
+    14: people.timeline_story,
+    15: reasoning.fear_story,
+    16: reasoning.colour_story,
+    17: reasoning.position_story,
+    18: reasoning.size_story,
+    19: reasoning.path_story,
+    20: reasoning.motive_story,
+}
+TASKS = tuple(sorted(_TELL))
+
+
+def story(task: int, key: str, index: int) -> Story:
+    """Returns the story of this number, which depends on the three arguments only.
+
+    Args:
+        task: 1 to 20.
+        key: names the collection, for instance its seed and split.
+        index: number of the story in the collection, from 0.
+    """
+    return _TELL[task](Dice(f"{key}/{task}/{index}")).story(task)
+
+
+def simulate(
+    task: int, num_questions: int, rng: np.random.Generator, num_stories: int | None = None
+) -> list[Story]:
+    """Returns the first stories of the collection that `rng` names.
+
+    Args:
+        task: 1 to 20.
+        num_questions: the stories have at least as many questions; not used with `num_stories`.
+        rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
+        num_stories: number of stories.
+    """
+    key = f"{rng.bit_generator.random_raw():016x}"
+    if num_stories is not None:
+        return [story(task, key, index) for index in range(num_stories)]
+    stories, asked = [], 0
+    while asked < num_questions:
+        stories.append(story(task, key, len(stories)))
+        asked += len(stories[-1].questions)
+    return stories

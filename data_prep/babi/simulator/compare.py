@@ -1,0 +1,172 @@
+"""How close two sets of bAbI stories are, task by task: `python -m data_prep babi --compare A B`.
+
+Both files are prepared HDF5 files (see `data_prep.babi.prepare`). Their training and validation
+stories are compared. Per task:
+
+    words, shapes   words, and sentence shapes, that only one side has ("A/B" counts)
+    and the total variation distance between the two sides' distributions of
+    facts           facts told before a question
+    answers         answers
+    support         numbers of supporting facts
+    sentences       sentence shapes of facts
+    questions       sentence shapes of questions
+
+A shape is a sentence with names, places, objects and so on replaced by their class. Two finite
+samples of one distribution are also some distance apart. The figure in parentheses estimates that
+noise: the distance between the two halves of A (every other story), scaled to the samples' sizes.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from data_prep import DataError
+from data_prep.babi.stories import Question, Story, words
+
+CLASSES = {
+    "NAME": "antoine bernhard bill brian daniel emily fred gertrude greg jason jeff jessica john"
+    " julie julius lily mary sandra sumit winona yann",
+    "PLACE": "bathroom bedroom cinema garden hallway kitchen office park school",
+    "OBJECT": "apple box chest chocolate chocolates container football milk pajamas suitcase",
+    "KIND": "cat cats frog lion mice mouse rhino sheep swan wolf wolves",
+    "COLOUR": "blue gray green pink red white yellow",
+    "FIGURE": "rectangle sphere square triangle",
+}
+_CLASS = {word: name for name, members in CLASSES.items() for word in members.split()}
+MEASURES = ("facts", "answers", "support", "sentences", "questions")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One task's row: what only one side has, and distances with their sampling noise."""
+
+    words: tuple[list[str], list[str]]
+    shapes: tuple[list[str], list[str]]
+    distances: dict[str, float]
+    noise: dict[str, float]
+
+
+def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
+    """Compares two samples of one task's stories."""
+    distances, noise = {}, {}
+    for name in MEASURES:
+        measured = _MEASURED[name]
+        distances[name] = _distance(_count(one, measured), _count(two, measured))
+        halves = _distance(_count(one[::2], measured), _count(one[1::2], measured))
+        # Halves of n stories lie as far apart as two samples of n / 2, that is 2 / sqrt(n).
+        noise[name] = halves / 2 * (1 + len(one) / len(two)) ** 0.5
+    return Comparison(
+        _only_one(_vocabulary(one), _vocabulary(two)),
+        _only_one(_shapes(one), _shapes(two)),
+        distances,
+        noise,
+    )
+
+
+def shape(sentence: str) -> str:
+    """Returns the sentence with the class in place of each name, place, object and so on."""
+    return " ".join(_CLASS.get(word, word) for word in words(sentence))
+
+
+def _vocabulary(stories: Sequence[Story]) -> set[str]:
+    sentences = {text for story in stories for text in story.facts}
+    sentences |= {q.text for story in stories for q in story.questions}
+    answers = {answer for s in stories for q in s.questions for answer in q.answer.split(",")}
+    return {word for text in sentences | answers for word in words(text)}
+
+
+def _shapes(stories: Sequence[Story]) -> set[str]:
+    return {*_count(stories, _MEASURED["sentences"]), *_count(stories, _MEASURED["questions"])}
+
+
+def _only_one(one: set[str], two: set[str]) -> tuple[list[str], list[str]]:
+    return sorted(one - two), sorted(two - one)
+
+
+Measured = Callable[[Story], Iterable[object]]
+_MEASURED: dict[str, Measured] = {
+    "facts": lambda story: (q.num_facts for q in story.questions),
+    "answers": lambda story: (q.answer.lower() for q in story.questions),
+    "support": lambda story: (len(q.supporting) for q in story.questions),
+    "sentences": lambda story: map(shape, story.facts),
+    "questions": lambda story: (shape(q.text) for q in story.questions),
+}
+
+
+def _count(stories: Sequence[Story], measured: Measured) -> Counter:
+    return Counter(value for story in stories for value in measured(story))
+
+
+def _distance(one: Counter, two: Counter) -> float:
+    """Returns the total variation distance, from 0 to 1, of two normalized counts."""
+    n, m = one.total() or 1, two.total() or 1
+    return sum(abs(one[value] / n - two[value] / m) for value in one.keys() | two.keys()) / 2
+
+
+def read(path: Path) -> dict[int, list[Story]]:
+    """Returns the training and validation stories of a prepared file, by task."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; prepare it with python -m data_prep babi --out")
+    if not h5py.is_hdf5(path):
+        raise DataError(f"{path}: not an HDF5 file")
+    stories: dict[int, list[Story]] = {}
+    with h5py.File(path) as file:
+        if file.attrs.get("schema") != "babi":
+            raise DataError(f"{path}: not a prepared bAbI file")
+        vocabulary = np.array(file["vocabulary"].asstr())
+        lengths = file["sentences/length"][:]
+        sentences = [
+            " ".join(vocabulary[row[:length]])
+            for row, length in zip(file["sentences/tokens"][:], lengths, strict=True)
+        ]
+        for split in ("train", "valid"):
+            for story in _stories({k: v[:] for k, v in file[split].items()}, sentences, vocabulary):
+                stories.setdefault(story.task, []).append(story)
+    return stories
+
+
+def _stories(
+    arrays: dict[str, np.ndarray], sentences: Sequence[str], vocabulary: np.ndarray
+) -> Iterable[Story]:
+    starts, support = arrays["story_start"], arrays["supporting_start"]
+    of_story = np.searchsorted(arrays["story"], np.arange(len(starts)))
+    for s, (first, last) in enumerate(itertools.pairwise(of_story)):
+        facts = arrays["facts"][starts[s] : starts[s + 1]]
+        questions = [
+            Question(
+                sentences[arrays["question"][q]],
+                str(vocabulary[arrays["answer"][q]]),
+                int(arrays["num_facts"][q]),
+                tuple(arrays["supporting"][support[q] : support[q + 1]].tolist()),
+            )
+            for q in range(first, last)
+        ]
+        yield Story(
+            int(arrays["task"][first]), tuple(sentences[f] for f in facts), tuple(questions)
+        )
+
+
+def report(a: Path, b: Path) -> str:
+    """Returns the table, and below it the words and shapes that only one file has."""
+    return table(read(a), read(b))
+
+
+def table(one: dict[int, list[Story]], two: dict[int, list[Story]]) -> str:
+    """Returns the table for stories by task; tasks that only one side has are left out."""
+    head = f"{'task':>4}{'words':>7}{'shapes':>8}" + "".join(f"{m:>16}" for m in MEASURES)
+    rows, details = [head], []
+    for task in sorted(one.keys() & two.keys()):
+        row = compare(one[task], two[task])
+        cells = "".join(f"{row.distances[m]:9.3f} ({row.noise[m]:.3f})".rjust(16) for m in MEASURES)
+        words_, shapes = ("/".join(str(len(side)) for side in x) for x in (row.words, row.shapes))
+        rows.append(f"{task:4}{words_:>7}{shapes:>8}{cells}")
+        for kind, sides in (("words", row.words), ("shapes", row.shapes)):
+            for side, only in zip("AB", sides, strict=True):
+                if only:
+                    details.append(f"task {task}, {kind} only in {side}: {'; '.join(only)}")
+    return "\n".join(rows + details)

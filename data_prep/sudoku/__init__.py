@@ -1,0 +1,10 @@
+"""The Sudoku data set.
+
+Modules:
+    prepare    the command, and the file's schema
+    examples   splits puzzles into pools, and makes examples from a pool
+    lists      reads a list of puzzles, each with exactly one solution
+    generator  makes puzzles
+    solver     solves puzzles and counts their solutions
+    symmetry   finds puzzles that are equivalent to each other
+"""

@@ -1,0 +1,84 @@
+"""Splits Sudoku puzzles into a pool for each split, and makes examples from a pool."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data_prep import DataError
+
+SPLITS = ("train", "valid", "test")
+LEVELS = range(18)  # further cells revealed
+MOST_GIVENS = 81 - LEVELS[-1]
+
+
+def split_pools(
+    kinds: np.ndarray, sizes: Mapping[str, int], rng: np.random.Generator
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Splits puzzles at random into pools; puzzles of one kind stay together.
+
+    Args:
+        kinds: [puzzles] integers, equal for equivalent puzzles.
+        sizes: puzzles of the test and the validation pool. A pool is smaller where puzzles that
+            stay together do not fit in any more. The rest are the training pool.
+        rng: the source of all random choices.
+
+    Returns:
+        pools: the indices of each split's puzzles, ascending.
+        notes: the pools' sizes and how many puzzles had to stay together.
+
+    Raises:
+        DataError: a pool is left empty.
+    """
+    _, kind, count = np.unique(kinds, return_inverse=True, return_counts=True)
+    place = rng.permutation(len(count))[kind]
+    ordered = place.argsort(kind="stable")
+    starts = np.flatnonzero(np.diff(place[ordered])) + 1
+    chosen = {split: [] for split in SPLITS}
+    for together in np.split(ordered, starts):
+        room = (s for s in sizes if len(chosen[s]) + len(together) <= sizes[s])
+        chosen[next(room, "train")].extend(together)
+    pools = {split: np.sort(np.array(members, int)) for split, members in chosen.items()}
+    if empty := [split for split in SPLITS if not len(pools[split])]:
+        raise DataError(
+            f"{len(kinds):,} puzzles of {len(count):,} kinds leave the {empty[0]} pool empty;"
+            " equivalent puzzles stay together: give more puzzles, or other pool sizes"
+        )
+    notes = ["The puzzles are split at random by seed"]
+    if alike := count[count > 1].sum():
+        notes.append(f"{alike:,} puzzles are equivalent to others of the list and stay with them")
+    return pools, notes
+
+
+def make_examples(
+    puzzles: np.ndarray, solutions: np.ndarray, per_level: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Makes the examples of a split from its pool: `per_level` of each level 0 to 17.
+
+    Args:
+        puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
+        solutions: [pool, 81] uint8.
+        per_level: examples of each level.
+        rng: the source of all random choices.
+
+    Returns:
+        "puzzle", "solution", "givens" and "pool_puzzle", as in the file's schema.
+    """
+    levels = []
+    for level in LEVELS:
+        drawn = rng.integers(len(puzzles), size=per_level)
+        shown = puzzles[drawn] > 0
+        blanks_first = (rng.random(shown.shape) + shown).argsort(axis=1)
+        np.put_along_axis(shown, blanks_first[:, :level], True, axis=1)
+        digits = np.tile(np.arange(1, 10, dtype=np.uint8), (per_level, 1))
+        relabelled = rng.permuted(digits, axis=1)
+        solution = np.take_along_axis(relabelled, solutions[drawn] - 1, axis=1)
+        levels.append((np.where(shown, solution, 0), solution, drawn))
+    puzzle, solution, drawn = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+    givens = np.count_nonzero(puzzle, axis=1).astype(np.uint8)
+    order = givens.argsort(kind="stable")
+    return {
+        "puzzle": puzzle[order],
+        "solution": solution[order],
+        "givens": givens[order],
+        "pool_puzzle": drawn[order].astype(np.int32),
+    }

@@ -1,0 +1,74 @@
+"""Questions about people, places and things, in tales told by hand."""
+
+from data_prep.babi.simulator.people import SETTINGS
+from data_prep.babi.simulator.telling import Dice, Tale
+from data_prep.babi.simulator.world import World
+
+
+def tale_of(*clauses):
+    """A tale of these clauses, each a fact of its own, and a world to ask in."""
+    tale = Tale(Dice("test"))
+    for clause in clauses:
+        tale.tell(" ".join(clause))
+        tale.note(*clause)
+    return tale, World(tale)
+
+
+def asked(task, tale, world, clause):
+    """The question of this task that starts from the clause at this position, if any."""
+    ask = SETTINGS[task].ask
+    return tale.questions[-1] if ask(tale, world, tale.clauses[clause]) else None
+
+
+def test_where_a_thing_is_and_was():
+    tale, world = tale_of(
+        ("go", "Mary", "office"),
+        ("get", "Mary", "milk"),
+        ("go", "Mary", "garden"),
+        ("go", "John", "kitchen"),
+        ("go", "Mary", "hallway"),
+        ("drop", "Mary", "milk"),
+    )
+    where = asked(2, tale, world, clause=5)
+    assert (where.answer, where.supporting) == ("hallway", (5, 4))
+    assert asked(2, tale, world, clause=1) is None  # not the last word on the milk
+    assert asked(2, tale, world, clause=4) is None  # about Mary
+    before = asked(3, tale, world, clause=5)
+    assert before.text == "Where was the milk before the hallway?"
+    assert (before.answer, before.supporting) == ("garden", (5, 4, 2))
+
+
+def test_who_has_what():
+    tale, world = tale_of(
+        ("get", "Mary", "milk"),
+        ("get", "Mary", "apple"),
+        ("drop", "Mary", "milk"),
+        ("give", "John", "football", "Mary"),
+        ("get", "Mary", "milk"),
+    )
+    what = asked(8, tale, world, clause=1)
+    assert (what.answer, what.supporting) == ("milk,apple,football", (0, 2, 4, 1, 3))
+    how_many = asked(7, tale, world, clause=1)
+    assert (how_many.answer, how_many.supporting) == ("three", (0, 1, 2, 3, 4))
+    assert asked(8, tale, world, clause=3).answer == "nothing"  # about John, who gave
+
+
+def test_a_question_with_two_answers_is_not_asked():
+    gifts = ("give", "Mary", "milk", "John"), ("give", "Mary", "apple", "John")
+    for _ in range(20):
+        question = asked(5, *tale_of(*gifts), clause=0)
+        assert "milk" in question.text
+
+
+def test_whether_somebody_is_there():
+    tale, world = tale_of(("leave", "Mary", "office"), ("either", "John", "park", "school"))
+    assert asked(9, tale, world, clause=0).text == "Is Mary in the office?"
+    assert tale.questions[-1].answer == "no"
+    world.place["John"] = "park"
+    answers = set()
+    for _ in range(30):
+        question = asked(10, tale, world, clause=1)
+        likely = any(place in question.text for place in ("park", "school"))
+        assert question.answer == ("maybe" if likely else "no")
+        answers.add(question.answer)
+    assert answers == {"maybe", "no"}

@@ -1,0 +1,299 @@
+"""The bAbI data set: hand-made archives with arrays computed by hand, and the real archive."""
+
+import functools
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from data_prep import input_files
+from data_prep.__main__ import main
+from data_prep.babi.stories import SPLITS
+from tests.data_prep.babi.helpers import FACT, TRAIN, contents, make_archive, prepare, whole_folder
+
+VALID = "1 Daniel moved to the bathroom.\n2 Where is Daniel?\tgarden\t1\n"
+TEST = "1 Mary got the milk.\n2 Where is Mary?\tBathroom\t1\n"
+
+
+# Stories to the file.
+
+
+def test_arrays_computed_by_hand(tmp_path):
+    archive = make_archive(
+        tmp_path / "babi.tar.gz",
+        {
+            "top/README.txt": "not read",
+            "top/en-valid-10k/qa2_test.txt": TEST,
+            "top/en-valid-10k/qa1_valid.txt": VALID,
+            "top/en-valid-10k/qa1_train.txt": TRAIN,
+            "top/hn-10k/qa1_train.txt": "not read",
+        },
+    )
+    assert prepare(archive, tmp_path / "babi.h5", "--allow-missing", "--seed", "7") == 0
+    datasets, attributes = contents(tmp_path / "babi.h5")
+    notes = attributes.pop("notes")
+    assert notes.startswith("Task 1: no en-valid-10k test file; left out. Task 2: no en-valid-10k ")
+    assert attributes == {
+        "schema": "babi",
+        "version": 1,
+        "source": "babi.tar.gz",
+        "sha256": input_files.checksum(archive),
+        "folder": "en-valid-10k",
+        "seed": 7,
+    }
+    assert datasets == {
+        # Daniel and garden are not in the training split.
+        "vocabulary": [
+            *["<unk>", "apple", "bathroom", "carrying", "got", "is", "john", "mary"],
+            *["milk", "milk,apple", "moved", "the", "to", "what", "where"],
+        ],
+        "sentences/tokens": [
+            [0, 10, 12, 11, 2],  # 0 daniel moved to the bathroom
+            [6, 4, 11, 8, 0],  # 1 john got the milk
+            [6, 10, 12, 11, 2],  # 2 john moved to the bathroom
+            [7, 4, 11, 1, 0],  # 3 mary got the apple
+            [7, 4, 11, 8, 0],  # 4 mary got the milk
+            [7, 10, 12, 11, 2],  # 5 mary moved to the bathroom
+            [13, 5, 7, 3, 0],  # 6 what is mary carrying
+            [14, 5, 0, 0, 0],  # 7 where is daniel
+            [14, 5, 6, 0, 0],  # 8 where is john
+            [14, 5, 7, 0, 0],  # 9 where is mary
+        ],
+        "sentences/length": [5, 4, 5, 4, 4, 5, 4, 3, 3, 3],
+        "train/task": [1, 1, 1],
+        "train/story": [0, 0, 1],
+        "train/question": [9, 6, 8],
+        "train/answer": [2, 9, 2],
+        "train/num_facts": [2, 3, 1],
+        "train/facts": [5, 1, 3, 2],
+        "train/story_start": [0, 3, 4],
+        "train/supporting": [0, 2, 1, 0],
+        "train/supporting_start": [0, 1, 3, 4],
+        "valid/task": [1],
+        "valid/story": [0],
+        "valid/question": [7],
+        "valid/answer": [0],
+        "valid/num_facts": [1],
+        "valid/facts": [0],
+        "valid/story_start": [0, 1],
+        "valid/supporting": [0],
+        "valid/supporting_start": [0, 1],
+        "test/task": [2],
+        "test/story": [0],
+        "test/question": [9],
+        "test/answer": [2],
+        "test/num_facts": [1],
+        "test/facts": [4],
+        "test/story_start": [0, 1],
+        "test/supporting": [0],
+        "test/supporting_start": [0, 1],
+    }
+    with h5py.File(tmp_path / "babi.h5") as file:
+        dtypes = {name: str(file[name].dtype) for name in ("sentences/tokens", "sentences/length")}
+        assert dtypes == {"sentences/tokens": "uint16", "sentences/length": "uint8"}
+        assert {name for name, array in file["train"].items() if array.dtype != np.int32} == {
+            "task"
+        }
+        assert file["train/task"].dtype == np.uint8
+
+
+def test_a_whole_archive_needs_no_option(tmp_path, capsys):
+    archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("en-valid-10k"))
+    assert prepare(archive, tmp_path / "new" / "babi.h5") == 0
+    _, attributes = contents(tmp_path / "new" / "babi.h5")
+    assert attributes["notes"] == ""
+    printed = capsys.readouterr().out
+    assert "train            400         400         400\n" in printed
+    assert "valid             20          20          20\n" in printed
+
+
+def test_a_folder_gives_what_its_archive_gives(tmp_path):
+    files = whole_folder("en-valid")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    archive = make_archive(tmp_path / "babi.tar.gz", files)
+    assert prepare(archive, tmp_path / "archive.h5", "--folder", "en-valid") == 0
+    expected, _ = contents(tmp_path / "archive.h5")
+    for folder in (tmp_path, tmp_path / "top", tmp_path / "top" / "en-valid"):
+        assert prepare(folder, tmp_path / "folder.h5", "--folder", "en-valid") == 0
+        found, attributes = contents(tmp_path / "folder.h5")
+        assert found == expected
+        assert (attributes["source"], attributes["sha256"]) == (folder.name, "")
+
+
+def test_a_url_is_downloaded_beside_the_file(tmp_path):
+    (tmp_path / "served").mkdir()
+    archive = make_archive(tmp_path / "served" / "babi.tar.gz", whole_folder("en-valid-10k"))
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=archive.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        url = f"http://127.0.0.1:{server.server_port}/babi.tar.gz"
+        out = tmp_path / "out" / "babi.h5"
+        try:
+            assert prepare(url, out, "--sha256", input_files.checksum(archive)) == 0
+        finally:
+            server.shutdown()
+    _, attributes = contents(out)
+    assert (attributes["source"], attributes["sha256"]) == (url, input_files.checksum(archive))
+    assert sorted(file.name for file in out.parent.iterdir()) == ["babi.h5", "babi.tar.gz"]
+
+
+# Wrong input.
+
+
+def test_a_failing_run_keeps_the_old_file_and_leaves_nothing(tmp_path, capsys):
+    files = whole_folder("en-valid-10k")
+    files["top/en-valid-10k/qa7_test.txt"] = FACT + "3 John moved.\n"
+    archive = make_archive(tmp_path / "babi.tar.gz", files)
+    out = tmp_path / "out" / "babi.h5"
+    out.parent.mkdir()
+    out.write_bytes(b"old")
+    assert prepare(archive, out) == 2
+    assert capsys.readouterr().err == (
+        "error: top/en-valid-10k/qa7_test.txt, line 2: line number 3; expected 2, or 1 for a new"
+        " story\n"
+    )
+    assert out.read_bytes() == b"old"
+    assert [file.name for file in out.parent.iterdir()] == ["babi.h5"]
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+def test_a_truncated_archive(tmp_path, capsys, kept):
+    whole = make_archive(tmp_path / "whole.tar.gz", whole_folder("en-valid-10k")).read_bytes()
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes(whole[: int(kept * len(whole))])
+    assert prepare(cut, tmp_path / "babi.h5") == 2
+    assert re.match(
+        r"error: .*cut\.tar\.gz: not a whole \.tar\.gz archive", capsys.readouterr().err
+    )
+
+
+def test_other_files_are_no_archive(tmp_path, capsys):
+    (tmp_path / "page.tar.gz").write_bytes(b"<html>not found</html>")
+    assert prepare(tmp_path / "page.tar.gz", tmp_path / "babi.h5") == 2
+    assert "not a whole .tar.gz archive (Not a gzipped file (b'<h'))" in capsys.readouterr().err
+    archive = make_archive(tmp_path / "other.tar.gz", {"top/paper.txt": "text"})
+    assert prepare(archive, tmp_path / "babi.h5") == 2
+    assert "other.tar.gz: no files like en-valid-10k/qa1_train.txt in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "top/en-valid-10k/qa21_train.txt",
+            "qa21_train.txt: the file's name does not start with qaN_",
+        ),
+        ("other/en-valid-10k/qa1_train.txt", "task and split are those of top/en-valid-10k/qa1_tr"),
+    ],
+)
+def test_files_that_should_not_be_there(tmp_path, capsys, name, message):
+    files = whole_folder("en-valid-10k") | {name: TRAIN}
+    archive = make_archive(tmp_path / "babi.tar.gz", files)
+    assert prepare(archive, tmp_path / "babi.h5") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_wrong_options(tmp_path, capsys):
+    archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("en"))
+    assert prepare(archive, tmp_path / "babi.h5", "--seed", "-1") == 2
+    assert prepare(archive, tmp_path / "babi.h5", "--sha256", "abc") == 2
+    assert prepare(tmp_path / "nothing", tmp_path / "babi.h5") == 2
+    assert prepare("simulated", tmp_path / "babi.h5", "--supplement", "en") == 2
+    assert main(["babi", "--compare", str(archive), str(archive)]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert "a seed is at least 0" in errors[0]
+    assert "expected abc" in errors[1]
+    assert "no such file or folder" in errors[2]
+    assert "--supplement, --sha256 and --allow-missing go with an archive" in errors[3]
+    assert f"{archive}: not an HDF5 file" in errors[4]
+
+
+# The real archive.
+
+
+def test_real_counts(babi_h5):
+    datasets, attributes = contents(babi_h5)
+    counts = {split: np.bincount(datasets[f"{split}/task"], minlength=21)[1:] for split in SPLITS}
+    train, valid = np.full(20, 9000), np.full(20, 1000)
+    train[2] = 925  # from `en`, less 15 stories with 5 questions each
+    train[17], valid[17] = 8996, 1004
+    train[19], valid[19] = 9002, 998
+    np.testing.assert_array_equal(counts["train"], train)
+    np.testing.assert_array_equal(counts["valid"], valid)
+    np.testing.assert_array_equal(counts["test"], np.full(20, 1000))
+    assert len(datasets["vocabulary"]) == 177  # as many as the paper's authors had
+    assert max(max(datasets[f"{split}/num_facts"]) for split in SPLITS) == 228
+    assert len(datasets["sentences/length"]) == 3647
+    assert attributes["notes"] == (
+        "Task 3: no en-valid-10k training file; 925 training questions from en (15 stories that"
+        " are also in validation dropped)"
+    )
+
+
+def test_real_answers(babi_h5):
+    datasets, _ = contents(babi_h5)
+    answers = {answer for split in SPLITS for answer in datasets[f"{split}/answer"]}
+    assert 0 not in answers
+    words = {datasets["vocabulary"][answer] for answer in answers}
+    assert len(words) == 60 and "milk,apple" in words
+
+
+@pytest.mark.parametrize(("task", "split"), [(1, "train"), (3, "valid"), (8, "test"), (20, "test")])
+def test_real_questions_decode_to_their_file(babi_archive, babi_h5, task, split):
+    name = f"tasks_1-20_v1-2/en-valid-10k/qa{task}_{split}.txt"
+    data = input_files.read_members(babi_archive, lambda member: member == name)[name]
+    datasets, _ = contents(babi_h5)
+    arrays = {
+        key.split("/")[1]: array for key, array in datasets.items() if key.startswith(split + "/")
+    }
+
+    def text(sentence: int) -> str:
+        length = datasets["sentences/length"][sentence]
+        tokens = datasets["sentences/tokens"][sentence][:length]
+        return " ".join(datasets["vocabulary"][token] for token in tokens)
+
+    asked = iter([q for q, found in enumerate(arrays["task"]) if found == task])
+    facts, numbers = [], []
+    for line in data.decode().lower().splitlines():
+        number, sentence = line.split(" ", 1)
+        if number == "1":
+            facts, numbers = [], []
+        if "\t" not in sentence:
+            facts.append(sentence.replace(".", ""))
+            numbers.append(number)
+            continue
+        question, answer, supporting = sentence.split("\t")
+        q = next(asked)
+        start = arrays["story_start"][arrays["story"][q]]
+        told = arrays["facts"][start : start + arrays["num_facts"][q]]
+        assert [text(fact) for fact in told] == facts
+        assert text(arrays["question"][q]) == question.replace("?", "").strip()
+        assert datasets["vocabulary"][arrays["answer"][q]] == answer
+        first, end = arrays["supporting_start"][q : q + 2]
+        assert [numbers[i] for i in arrays["supporting"][first:end]] == supporting.split()
+    assert next(asked, None) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="wait4 measures the memory")
+def test_real_time_and_memory(babi_archive, tmp_path):
+    command = [sys.executable, "-m", "data_prep", "babi", "--source", str(babi_archive)]
+    command += ["--supplement", "en", "--out", str(tmp_path / "babi.h5")]
+    root = Path(__file__).resolve().parents[3]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
+    with process.stdout:
+        printed = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_utime + usage.ru_stime < 30
+    assert usage.ru_maxrss < 2**20  # kibibytes
+    assert "train        171,923" in printed

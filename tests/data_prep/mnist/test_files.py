@@ -1,0 +1,112 @@
+"""MNIST's published files, and damaged ones."""
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+from data_prep.mnist.files import IDX_FILES
+from tests.data_prep.helpers import contents
+from tests.data_prep.mnist.helpers import idx, prepare
+
+
+def test_idx_files_and_npz_give_the_same_data_set(digits, folder, tmp_path, capsys):
+    npz = tmp_path / "mnist.npz"
+    (x, y), (x_test, y_test) = digits["train"], digits["test"]
+    np.savez_compressed(npz, x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+    assert prepare(folder, tmp_path / "a") == prepare(npz, tmp_path / "b") == 0
+    assert re.search(r"train +30 digits\nvalid +10 digits\n", capsys.readouterr().out)
+    (a, folder_attributes), (b, npz_attributes) = (contents(tmp_path / name) for name in "ab")
+    assert all(np.array_equal(a[name], b[name]) for name in a) and a.keys() == b.keys()
+    expected = {"schema": "mnist", "version": 1, "notes": "", "seed": 0}
+    assert folder_attributes == {**expected, "source": "mnist", "sha256": ""}
+    assert npz_attributes.pop("source") == "mnist.npz" and len(npz_attributes.pop("sha256")) == 64
+    assert npz_attributes == expected
+
+    assert all(array.dtype == np.uint8 for array in a.values())
+    np.testing.assert_array_equal(a["test/image"], x_test)
+    np.testing.assert_array_equal(a["test/label"], y_test)
+    # Validation and training are the training file's digits, in its order.
+    label_of = {image.tobytes(): label for image, label in zip(x, y, strict=True)}
+    places = {image.tobytes(): place for place, image in enumerate(x)}
+    found = []
+    for split, count in (("train", 30), ("valid", 10)):
+        images, labels = a[f"{split}/image"], a[f"{split}/label"]
+        assert len(images) == count
+        assert [label_of[image.tobytes()] for image in images] == labels.tolist()
+        here = [places[image.tobytes()] for image in images]
+        assert here == sorted(here) and here != list(range(here[0], here[0] + count))
+        found += here
+    assert sorted(found) == list(range(40))
+
+
+IMAGES, LABELS = IDX_FILES["train"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (IMAGES, lambda b: b[:-1], "31,375 bytes; expected 31,376 by its header; it is cut short"),
+        (IMAGES, lambda b: b + b"0", "31,377 bytes; expected 31,376 by its header"),
+        (IMAGES, lambda b: b[:10], "10 bytes; expected 16 by its header"),
+        (IMAGES, lambda b: b"", "starts with nothing; expected the bytes 00 00 08 03"),
+        (IMAGES, lambda b: b"\0\0\x08\x01" + b[4:], "starts with 00 00 08 01; expected the bytes"),
+        (IMAGES, lambda b: idx(np.zeros((40, 28, 27), np.uint8)), "40 x 28 x 27 uint8; expected N"),
+        (IMAGES, lambda b: idx(np.zeros((0, 28, 28), np.uint8)), "empty; expected at least one"),
+        (f"{LABELS}.gz", lambda b: b[:-9], "not a whole .gz file ("),
+        (f"{LABELS}.gz", lambda b: b"<html>", "not a whole .gz file (Not a gzipped file"),
+        (
+            f"{LABELS}.gz",
+            lambda b: gzip.compress(idx(np.zeros(39, np.uint8))),
+            "39 labels for the 40 images of ",
+        ),
+        (
+            f"{LABELS}.gz",
+            lambda b: gzip.compress(idx(np.arange(40, dtype=np.uint8) % 11)),
+            "label 10 is 10; expected 0 to 9",
+        ),
+    ],
+)
+def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
+    file = folder / name
+    file.write_bytes(change(file.read_bytes()))
+    assert prepare(folder, tmp_path / "m.h5") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {file}: {message}") and error.count("\n") == 1
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_a_missing_idx_file(folder, tmp_path, capsys):
+    (folder / IMAGES).unlink()
+    assert prepare(folder, tmp_path / "m.h5") == 2
+    assert capsys.readouterr().err.startswith(f"error: {folder / IMAGES}: no such file, nor with")
+
+
+def test_wrong_npz_files(tmp_path, capsys):
+    images, labels = np.zeros((3, 28, 28), np.uint8), np.zeros(3, np.uint8)
+    good = {"x_train": images, "y_train": labels, "x_test": images, "y_test": labels}
+    np.savez(tmp_path / "less.npz", **{name: good[name] for name in ("x_train", "y_train")})
+    np.savez(tmp_path / "float.npz", **{**good, "x_test": images / 255})
+    np.savez(tmp_path / "pickle.npz", **{**good, "y_test": labels.astype(object)})
+    np.save(tmp_path / "array.npy", images)
+    np.savez(tmp_path / "good.npz", **good)
+    whole = (tmp_path / "good.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[:-30])
+    (tmp_path / "page.npz").write_text("<html>")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    messages = {
+        "less.npz": ": x_test is not a file in the archive; expected the arrays x_train, y_train,",
+        "float.npz": ", x_test: 3 x 28 x 28 float64; expected N x 28 x 28 uint8",
+        "pickle.npz": ": not a whole .npz file (Object arrays cannot be loaded",
+        "array.npy": ": not a whole .npz file (",
+        "cut.npz": ": not a whole .npz file (",
+        "page.npz": ": not a whole .npz file (",
+        "empty.npz": ": not a whole .npz file (",
+    }
+    for name, message in messages.items():
+        assert prepare(tmp_path / name, tmp_path / "m.h5") == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {tmp_path / name}{message}") and error.count("\n") == 1
+    assert prepare(tmp_path / "none.npz", tmp_path / "m.h5") == 2
+    assert "No such file" in capsys.readouterr().err

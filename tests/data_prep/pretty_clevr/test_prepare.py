@@ -1,0 +1,82 @@
+"""Pretty-CLEVR's file: what it holds, and that its seed makes it."""
+
+import re
+
+import h5py
+import numpy as np
+import pytest
+
+from data_prep.pretty_clevr import prepare as pretty_clevr
+from data_prep.pretty_clevr.images import COLOURS, MARKERS
+from tests.data_prep.helpers import contents
+from tests.data_prep.pretty_clevr.helpers import COUNTS, prepare
+
+
+def test_data_set(prepared, tmp_path, capsys):
+    datasets, attributes = contents(prepared)
+    assert attributes == {"schema": "pretty_clevr", "version": 1, "notes": "", "seed": 0}
+    assert [name.decode() for name in datasets["colour_names"]] == list(COLOURS)
+    assert [name.decode() for name in datasets["marker_names"]] == list(MARKERS)
+    for split, count in COUNTS.items():
+        specs = {
+            "positions": ((count, 8, 2), np.float32),
+            "colours": ((count, 8), np.uint8),
+            "markers": ((count, 8), np.uint8),
+            "order": ((count, 8, 8), np.uint8),
+            "images": ((count, 64, 64, 3), np.uint8),
+        }
+        found = {n.split("/")[1]: d for n, d in datasets.items() if n.startswith(f"{split}/")}
+        assert {name: (data.shape, data.dtype) for name, data in found.items()} == specs
+    assert len(datasets) == 2 + 3 * 5
+    with h5py.File(prepared) as file:
+        assert file["train/images"].chunks == (1, 64, 64, 3)
+    capsys.readouterr()
+    assert prepare(tmp_path / "p.h5") == 0
+    assert re.search(r"^train +300 +38,400\n", capsys.readouterr().out, re.MULTILINE)
+    without, _ = contents(tmp_path / "p.h5")  # the same scenes without images
+    assert datasets.keys() - without.keys() == {f"{split}/images" for split in COUNTS}
+    assert all(np.array_equal(without[name], datasets[name]) for name in without)
+
+
+def test_same_seed_same_bytes_and_a_splits_size_changes_no_other_split(tmp_path):
+    for name, scenes, seed in (("a", "9,5,6", 1), ("b", "9,5,6", 1), ("c", "8,5,6", 1)):
+        assert prepare(tmp_path / name, scenes, "--seed", str(seed), "--images", "48") == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    a, c = (contents(tmp_path / name)[0] for name in "ac")
+    assert all(np.array_equal(a[n], c[n]) for n in a if not n.startswith("train/"))
+    assert prepare(tmp_path / "d", "9,5,6", "--seed", "2") == 0
+    d, _ = contents(tmp_path / "d")
+    firsts = [data[f"{split}/positions"][0] for data in (a, d) for split in COUNTS]
+    assert len({first.tobytes() for first in firsts}) == 6
+
+
+def test_a_run_that_fails_keeps_the_old_file(tmp_path, monkeypatch):
+    (tmp_path / "p.h5").write_bytes(b"old")
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pretty_clevr, "render", fail)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path / "p.h5", "3,3,3", "--images", "64")
+    assert (tmp_path / "p.h5").read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["p.h5"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--seed", "-1"), "--seed -1: at least 0 is needed"),
+        (("--images", "47"), "--images 47: at least 48 pixels are needed"),
+        (("--scenes", "10,10"), "'10,10'; expected three numbers, like 100000,1000,1000"),
+        (("--scenes", "10,0,10"), "'10,0,10'; expected three numbers, like 100000,1000,1000"),
+        (("--scenes", "10,-1,x"), "'10,-1,x'; expected three numbers, like 100000,1000,1000"),
+    ],
+)
+def test_wrong_options(tmp_path, capsys, options, message):
+    try:
+        status = prepare(tmp_path / "p.h5", "3,3,3", *options)
+    except SystemExit as stopped:  # by argparse
+        status = stopped.code
+    assert status == 2 and message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
