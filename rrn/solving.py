@@ -5,11 +5,9 @@ What is not checked is whether a puzzle has a solution, and only one.
 """
 
 import functools
-import gzip
 import io
 import os
 import time
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +15,17 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from data_prep.sudoku.puzzles import (
+    KINDS,
+    UNITS,
+    PuzzleError,
+    parse_puzzles,
+    read_lines,
+    repeats_digit,
+)
 from rrn.distribute.devices import parse_devices
 from rrn.reading import reading_scope
-from rrn.tasks.sudoku import UNITS, Sudoku
+from rrn.tasks.sudoku import Sudoku
 from rrn.training.trainer import model_variables
 from rrn.training.weights import load_weights
 
@@ -83,16 +89,7 @@ def read_puzzles(puzzle):
             return check_puzzles([puzzle], lambda number: "--puzzle")
         except ValueError as error:
             raise ValueError(f"{error} (there is no file of that name)") from None
-    data = Path(puzzle).read_bytes()
-    if puzzle.endswith(".gz"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{puzzle}: not a whole .gz file: {error}") from None
-    lines = data.decode(errors="replace").splitlines()
-    if not lines:
-        raise ValueError(f"{puzzle}: empty; expected one puzzle of 81 characters a line")
-    return check_puzzles(lines, lambda number: f"{puzzle}, line {number}")
+    return check_puzzles(read_lines(Path(puzzle)), lambda number: f"{puzzle}, line {number}")
 
 
 def check_puzzles(puzzles, name):
@@ -113,31 +110,27 @@ def check_puzzles(puzzles, name):
 
 
 def _parse(lines, name):
-    for number, line in enumerate(lines, 1):
-        if len(line) != 81:
-            shown = line if len(line) <= 90 else line[:90] + "..."
-            raise ValueError(f"{name(number)}: {shown!r} has {len(line)} characters; expected 81")
-        if wrong := set(line) - set("0123456789."):
-            cell = min(map(line.index, wrong))
-            raise ValueError(
-                f"{name(number)}: character {cell + 1} is {line[cell]!r}; "
-                "expected digits, and 0 or . for a blank"
-            )
-    text = "".join(lines).replace(".", "0").encode()
-    return np.frombuffer(text, np.uint8).reshape(-1, 81) - np.uint8(ord("0"))
+    try:
+        return parse_puzzles(lines)
+    except PuzzleError as error:
+        what, cell = str(error), error.cell
+        if cell is not None:
+            character = lines[error.index][cell]
+            what = f"character {cell + 1} is {character!r}; expected digits, and 0 or . for a blank"
+        raise ValueError(f"{name(error.index + 1)}: {what}") from None
 
 
 def _check_givens(digits, name):
     """Raises ValueError where a digit is twice in a row, column or box."""
-    by_unit = np.sort(digits[:, UNITS], axis=2)
-    twice = (by_unit[..., 1:] == by_unit[..., :-1]) & (by_unit[..., 1:] > 0)
-    if twice.any():
-        puzzle, unit, place = np.argwhere(twice)[0]
-        digit = by_unit[puzzle, unit, place]
-        first, second, *_ = (cell for cell in UNITS[unit] if digits[puzzle, cell] == digit)
+    repeats = repeats_digit(digits)
+    if repeats.any():
+        puzzle, unit = np.argwhere(repeats)[0]
+        held = digits[puzzle, UNITS[unit]]
+        digit = min(digit for digit in held if digit and (held == digit).sum() > 1)
+        first, second, *_ = UNITS[unit][held == digit]
         raise ValueError(
             f"{name(puzzle + 1)}: no solution, the digit {digit} is twice in a "
-            f"{('row', 'column', 'box')[unit // 9]}: {_place(first)} and {_place(second)}"
+            f"{KINDS[unit // 9]}: {_place(first)} and {_place(second)}"
         )
 
 

@@ -9,6 +9,7 @@ accuracy count all 81 cells: the network must repeat the givens, too.
 import numpy as np
 import tensorflow as tf
 
+from data_prep.sudoku.puzzles import UNITS
 from rrn.answers import results_by_step
 from rrn.graphs import RegularGraph
 from rrn.layers import Embedding, Linear
@@ -17,10 +18,6 @@ from rrn.random import uniform
 from rrn.reading import read
 
 SCHEMAS = (("sudoku", 1),)
-
-_CELLS = np.arange(81).reshape(9, 9)
-_BOXES = _CELLS.reshape(3, 3, 3, 3).swapaxes(1, 2).reshape(9, 9)
-UNITS = np.concatenate([_CELLS, _CELLS.T, _BOXES])  # [27, 9]: the cells of rows, columns, boxes
 
 PAPER = (
     "17 givens, boards solved: paper 94.1 % after 32 steps and 96.6 % after 64; "

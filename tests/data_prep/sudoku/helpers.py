@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.__main__ import main
-from data_prep.sudoku.lists import UNITS as UNITS_BY_NAME
+from data_prep.sudoku.puzzles import UNITS
 
-UNITS = np.concatenate(list(UNITS_BY_NAME.values()))
 SMALL = ("--train_per_level", "6", "--valid_per_level", "4", "--test_per_level", "5")
 
 
