@@ -21,4 +21,7 @@ and describes the file that it writes. `data_prep/__main__.py` lists the data se
 
 
 class DataError(ValueError):
-    """Input that cannot be prepared: which file, what is wrong with it, what would be right."""
+    """Input that cannot be prepared.
+
+    The message names the file, what is wrong with it and what would be right.
+    """

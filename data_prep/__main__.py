@@ -22,7 +22,14 @@ DATA_SETS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one data set's command. Returns the exit status: 0, or 2 after an error message."""
+    """Runs one data set's command.
+
+    Args:
+        arguments: the words of the command line; by default those of this process.
+
+    Returns:
+        The exit status: 0, or 2 after an error message.
+    """
     parser = argparse.ArgumentParser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="data_set", metavar="DATA_SET", required=True)
     for name, module in DATA_SETS.items():
@@ -38,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Ends like any exception does, so that unfinished files are removed.
+    # SIGTERM raises an exception here, so that an unfinished file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())

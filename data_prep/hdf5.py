@@ -14,9 +14,13 @@ def write(
     datasets: Mapping[str, np.ndarray],
     attributes: Mapping[str, str | int],
 ) -> None:
-    """Writes `datasets` (by their path in the file) and file `attributes` to `path`.
+    """Writes datasets and attributes to a new file.
 
-    Numbers are compressed; arrays of Python strings become variable-length UTF-8.
+    Args:
+        path: the file. Its folder is made if it is not there.
+        datasets: arrays by their path in the file. Numbers are compressed; arrays of Python
+            strings (dtype object) become variable-length UTF-8.
+        attributes: the file's attributes.
     """
     with create(path, datasets, attributes):
         pass
@@ -28,10 +32,18 @@ def create(
     datasets: Mapping[str, np.ndarray],
     attributes: Mapping[str, str | int],
 ) -> Iterator[h5py.File]:
-    """As `write`; the file is open for more to be added within the context.
+    """Writes a file as `write` does, and keeps it open so that the context can add more.
 
-    The file is made under another name in the same folder and renamed at the end, so that a run
-    that fails or is interrupted leaves an earlier file as it was.
+    The file is made under another name in the same folder and renamed at the end. So a run that
+    fails or is interrupted leaves an earlier file as it was.
+
+    Args:
+        path: the file. Its folder is made if it is not there.
+        datasets: arrays by their path in the file, as for `write`.
+        attributes: the file's attributes.
+
+    Yields:
+        The open file, which holds the datasets and attributes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")

@@ -20,16 +20,21 @@ TIMEOUT = 60  # seconds without a byte
 
 
 def is_url(source: str) -> bool:
+    """Returns whether a source is an http or https URL.
+
+    Args:
+        source: path or URL.
+    """
     return source.startswith(("http://", "https://"))
 
 
 def locate(source: str, download_folder: Path, sha256: str | None = None) -> Path:
     """Returns the local archive or folder that `source` names.
 
-    A URL is downloaded into `download_folder`, unless its file is already there.
+    A URL is downloaded into `download_folder`, unless the file is already there.
 
     Args:
-        source: path of an archive or a folder, or an http(s) URL of an archive.
+        source: path of an archive or a folder, or an http or https URL of an archive.
         download_folder: where downloads go.
         sha256: the checksum (64 hexadecimal digits) that the archive must have, if known.
 
@@ -55,7 +60,11 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
 
 
 def checksum(path: Path) -> str:
-    """Returns the SHA-256 of the file as hexadecimal digits; "" for a folder."""
+    """Returns the SHA-256 of a file as hexadecimal digits, or "" for a folder.
+
+    Args:
+        path: the file or the folder.
+    """
     if path.is_dir():
         return ""
     digest = hashlib.sha256()
@@ -66,10 +75,13 @@ def checksum(path: Path) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the bytes of a file, plain or .gz.
+    """Returns the bytes of a file, uncompressed.
+
+    Args:
+        path: the file; it is compressed if its name ends with .gz.
 
     Raises:
-        DataError: a .gz file that is cut short, damaged or something else.
+        DataError: a .gz file is cut short, damaged or another kind of file.
     """
     data = path.read_bytes()
     if path.suffix != ".gz":
@@ -84,15 +96,18 @@ def read_file(path: Path) -> bytes:
 
 
 def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Returns the wanted files of a gzip-compressed tar archive or of a folder, in one pass.
+    """Reads the wanted files of a gzip-compressed tar archive or of a folder, in one pass.
 
     Args:
         path: the archive or the folder.
-        wanted: says by a file's name whether to read it. Names are as in the archive; those in a
+        wanted: says by a file's name whether to read it. Names are as in the archive. Names in a
             folder start with the folder's own name, as they would in an archive made from it.
 
+    Returns:
+        The files' bytes by name.
+
     Raises:
-        DataError: not an archive, or one that is cut short or damaged.
+        DataError: the file is no such archive, or it is cut short or damaged.
     """
     if path.is_dir():
         root = path.resolve()
@@ -104,7 +119,7 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
             for member in archive:
                 if member.isfile() and wanted(member.name):
                     members[member.name] = archive.extractfile(member).read()
-            while stream.read(BLOCK):  # to the end, where gzip compares its own checksum
+            while stream.read(BLOCK):  # at the end gzip compares its checksum
                 pass
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error) as error:
         raise DataError(
@@ -115,10 +130,19 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
 
 
 def download(url: str, path: Path, sha256: str | None = None) -> Path:
-    """Downloads `url` to `path` and returns `path`.
+    """Downloads a file.
 
-    What has arrived is kept in `path` + ".part": a download that broke off goes on from there,
-    by itself as long as every attempt brings something, and again at the next call.
+    What has arrived is kept in a file with ".part" after its name. A download that breaks off is
+    continued from there: at once, as long as every attempt brings something, and otherwise at the
+    next call.
+
+    Args:
+        url: what to download.
+        path: the file to write.
+        sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
+
+    Returns:
+        `path`.
 
     Raises:
         DataError: the server refused or broke off, or the checksum differs.
@@ -145,7 +169,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
         try:
             _verify(part, sha256)
         except DataError:
-            part.unlink()  # going on from wrong bytes would never come right
+            part.unlink()  # a continued download would stay wrong
             raise
     os.replace(part, path)
     return path
@@ -160,13 +184,13 @@ def _fetch(url: str, part: Path) -> bool:
     except urllib.error.HTTPError as error:
         if error.code != 416 or not have:
             raise
-        # Nothing lies beyond what we have: it is the whole file, or not a part of this one.
+        # The server has no further bytes: `part` is the whole file, or a part of another file.
         if error.headers.get("Content-Range") == f"bytes */{have}":
             return True
         part.unlink()
         return _fetch(url, part)
     with response:
-        if response.status != 206:  # the whole file comes, whatever we asked for
+        if response.status != 206:  # the server sends the whole file, not only the rest
             have = 0
         length = response.headers.get("Content-Length")
         total = int(length) if length else None

@@ -7,20 +7,30 @@ import time
 class Progress:
     """Shows on stderr how much is done, how fast it goes, and the time left.
 
-    Nothing is shown of what takes less than half a second on a terminal, ten seconds in a log.
+    A line is shown at most every half second on a terminal, and every ten seconds in a log. So
+    work that takes less time than that shows nothing.
     """
 
-    def __init__(self, what: str, total: int | None):
-        """`what` names the work, `total` is the number of its parts, None if unknown."""
+    def __init__(self, what: str, total: int | None) -> None:
+        """Starts the clock.
+
+        Args:
+            what: names the work.
+            total: the number of its parts; None if it is unknown.
+        """
         self._what, self._total = what, total
         self._start = self._shown = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
 
     def show(self, done: int) -> None:
-        """Says that `done` of the parts are done."""
+        """Shows the progress if it is time to.
+
+        Args:
+            done: the number of parts that are done.
+        """
         now = time.monotonic()
         whole = self._total is not None and done >= self._total
-        last = whole and self._shown > self._start  # ends what was begun
+        last = whole and self._shown > self._start  # the last line follows others
         if not last and now - self._shown < (0.5 if self._on_terminal else 10):
             return
         self._shown = now

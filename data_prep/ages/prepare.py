@@ -3,8 +3,9 @@
     python -m data_prep ages --out data/ages.h5
 
 writes all labelled trees on 8 people, split at random, as one HDF5 file. The ages are not part of
-it: a task draws them, and tells the difference along each edge of a tree and one person's age. The
-difficulty of asking for person j where the age of person i is told is their distance, 0 to 7.
+it: a task draws them. It tells the difference of ages along each edge of a tree, and one person's
+age. A question asks for another person's age, and is the harder the farther the two people are
+apart in the tree (0 to 7 edges).
 
 Schema "ages", version 1. File attributes:
 
@@ -13,8 +14,9 @@ Schema "ages", version 1. File attributes:
     notes    ""
     seed     seed of all random choices
 
-Datasets; each of the 8^6 = 262,144 trees is in one of the splits train, valid, test, T in each, in
-random order. Test has a tenth of them, and validation is taken from the rest.
+Datasets. There are 8^6 = 262,144 trees. Each is in one of the splits train, valid and test, which
+hold T trees each, in random order. Test has a tenth of all trees, and validation is taken from the
+rest.
 
     {split}/edges     [T, 7, 2] uint8. The two people of each edge, 0 to 7, the lower one first.
     {split}/distance  [T, 8, 8] uint8. The number of edges from person to person.
@@ -34,7 +36,11 @@ NUM_TEST = round(NUM_TREES / 10)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep ages`."""
+    """Adds the options of `python -m data_prep ages`.
+
+    Args:
+        parser: the command's own parser.
+    """
     parser.add_argument(
         "--out", type=Path, default=Path("data/ages.h5"), help="file to write (%(default)s)"
     )
@@ -50,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+        args: the parsed options.
 
     Raises:
         DataError: an option is wrong.

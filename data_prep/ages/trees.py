@@ -7,7 +7,7 @@ NUM_TREES = PEOPLE ** (PEOPLE - 2)
 
 
 def all_sequences() -> np.ndarray:
-    """Returns [262144, 6] uint8: the Prüfer sequence of every tree."""
+    """Returns the Prüfer sequences of all trees, [262144, 6] uint8."""
     length = PEOPLE - 2
     return np.indices([PEOPLE] * length, np.uint8).reshape(length, NUM_TREES).T
 
@@ -15,18 +15,21 @@ def all_sequences() -> np.ndarray:
 def decode(sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Makes the trees of Prüfer sequences, all at once.
 
-    The lowest leaf is cut from the person whom the sequence names next, until two are left. Put
-    together again from these two on, every leaf is one farther from all than its neighbour.
+    A sequence says how to take a tree apart: the leaf with the lowest number is cut from the
+    person that the sequence names next, until two people are left. The distances follow when the
+    tree is put together again in reverse: a leaf is one edge farther from everybody than its
+    neighbour is.
 
     Args:
         sequences: [trees, 6] people.
 
     Returns:
-        edges: [trees, 7, 2] uint8.
-        distance: [trees, 8, 8] uint8.
+        edges: [trees, 7, 2] uint8, the two people of each edge, the lower one first.
+        distance: [trees, 8, 8] uint8, the number of edges between every two people.
     """
     tree = np.arange(len(sequences))
-    # How often each person is still named, plus 1: leaves have 1, who is cut has 0.
+    # A person's number of edges is 1 plus how often the sequence still names the person. It is 1
+    # for a leaf, and becomes 0 when the leaf is cut.
     degree = 1 + (sequences[:, :, None] == np.arange(PEOPLE)).sum(axis=1)
     cuts = []
     for neighbour in sequences.T:
@@ -37,7 +40,7 @@ def decode(sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     cuts.append((degree == 1).nonzero()[1].reshape(-1, 2).T)
     distance = np.zeros((len(sequences), PEOPLE, PEOPLE), np.uint8)
     for leaf, neighbour in reversed(cuts):
-        # What this says of people who are still to come is overwritten when they come.
+        # Entries of people who are not yet put back are wrong here, and written over later.
         away = distance[tree, neighbour] + np.uint8(1)
         away[tree, leaf] = 0
         distance[tree, leaf] = distance[tree, :, leaf] = away

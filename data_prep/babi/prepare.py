@@ -14,20 +14,21 @@ Schema "babi", version 1. File attributes:
     notes    what was done about missing files, in plain sentences; "" if nothing
     seed     seed of all random choices
 
-Datasets; V words, S sentences of at most L words, Q questions, F facts, P supporting facts:
+Datasets, with V words, S sentences of at most L words, Q questions, F facts and P supporting facts:
 
     vocabulary          [V] strings. The index is the token id. Entry 0 is "<unk>", the rest are the
                         words of the training split's facts, questions and answers, sorted. A word
-                        that occurs only in validation or test has id 0. An answer is one word, also
-                        when it is a list such as "milk,apple".
+                        that occurs only in validation or test has id 0. An answer counts as one
+                        word, also if it is a list such as "milk,apple".
     sentences/tokens    [S, L] uint16. The distinct facts and questions of all splits, zero padded.
     sentences/length    [S] uint8. Words of the sentence.
     and for each split in train, valid, test:
-    {split}/task        [Q] uint8. 1 to 20. Questions are in order of task, then as in the file.
+    {split}/task        [Q] uint8. 1 to 20. Questions are in order of task. Those of one task are
+                        in the order of its file.
     {split}/story       [Q] int32. Index of the question's story in this split.
     {split}/question    [Q] int32. Sentence id.
     {split}/answer      [Q] int32. Token id; 0 if the answer does not occur in training.
-    {split}/num_facts   [Q] int32. Facts of the story told before the question.
+    {split}/num_facts   [Q] int32. How many facts of the story are told before the question.
     {split}/facts       [F] int32. Sentence ids of the facts, story after story.
     {split}/story_start [stories + 1] int32. Story s has facts[story_start[s]:story_start[s + 1]].
     {split}/supporting  [P] int32. Supporting facts, as positions among the story's facts.
@@ -56,7 +57,11 @@ UNKNOWN = "<unk>"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep babi`."""
+    """Adds the options of `python -m data_prep babi`.
+
+    Args:
+        parser: the command's own parser.
+    """
     parser.add_argument(
         "--source", default=URL, help="archive, unpacked folder, URL, or 'simulated' (%(default)s)"
     )
@@ -115,6 +120,9 @@ def _task_list(text: str) -> tuple[int, ...]:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+        args: the parsed options.
 
     Raises:
         DataError: a file is missing or wrong.
@@ -182,7 +190,7 @@ def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:
 
 
 def encode(stories: Mapping[str, Sequence[Story]]) -> dict[str, np.ndarray]:
-    """Returns the data sets of the schema (above), by name.
+    """Returns the datasets of the schema above, by name.
 
     Args:
         stories: the stories of each split ("train", "valid", "test"), in order of task.

@@ -1,4 +1,8 @@
-"""Where bAbI's stories come from: the archive's folders, what supplements them, the simulator."""
+"""Makes the stories of each split of bAbI.
+
+They are read from the archive's folder. Missing files can be supplemented, all stories can be
+simulated, and validation stories are held out of training where the folder has none.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +26,11 @@ FILE_NAME = re.compile(r"qa\d+_(.*_)?(train|valid|test)\.txt")
 
 
 def folder_of(name: str) -> str | None:
-    """Returns the folder that directly holds the archive's file `name` if it is a task's file."""
+    """Returns the folder that directly holds a task's file, or None for another file.
+
+    Args:
+        name: the file's name in the archive, with its folders.
+    """
     *folders, file = name.split("/")
     return folders[-1] if folders and FILE_NAME.fullmatch(file) else None
 
@@ -51,7 +59,7 @@ def _split_of(name: str) -> str:
     return Path(name).stem.split("_")[-1]
 
 
-# Takes a task and a split; returns where the stories are from, and the stories (none: no source).
+# Takes a task and a split. Returns where the stories are from and the stories, which may be none.
 Supply = Callable[[int, str], tuple[str, list[Story]]]
 
 
@@ -63,9 +71,25 @@ def collect(
     allow_missing: bool,
     tasks: Sequence[int] = TASKS,
 ) -> tuple[dict[str, list[Story]], list[str]]:
-    """Returns the stories of each split in order of task, and notes on what was missing.
+    """Reads the stories of a folder, and has missing ones supplied.
 
-    Supplied stories that another split of the same task has too are dropped.
+    Supplied stories that another split of the same task also has are dropped.
+
+    Args:
+        members: the archive's files by name.
+        source: names the archive in error messages.
+        folder: the archive's folder to read, one of `FOLDERS`.
+        supply: supplies the stories of a missing file.
+        allow_missing: whether a file may be missing that nothing is supplied for.
+        tasks: the tasks to read.
+
+    Returns:
+        stories: the stories of each split, in order of task.
+        notes: what was missing and what was done about it, a sentence each without a full stop.
+
+    Raises:
+        DataError: the folder has no files, a file is missing, there are two files of one task and
+            split, a file is malformed, or there is no training file.
     """
     parsed = _parse_folder(members, folder)
     if not parsed:
@@ -128,7 +152,17 @@ def _drop_shared(
 def supplier(
     supplement: str | None, members: Mapping[str, bytes], folder: str, seed: int
 ) -> Supply:
-    """Returns where to find the stories of missing files, as --supplement says."""
+    """Returns a function that supplies the stories of missing files.
+
+    Args:
+        supplement: what --supplement says; None supplies nothing.
+        members: the archive's files by name.
+        folder: the archive's folder that is read, one of `FOLDERS`.
+        seed: the simulated stories' seed.
+
+    Raises:
+        DataError: `supplement` names no such task or file, or the file is malformed.
+    """
     if supplement is None:
         return lambda task, split: ("", [])
     if supplement == "en":
@@ -154,7 +188,7 @@ def supplier(
     its_stories = parse_stories(path.read_bytes(), its_task, path.name)
 
     def from_file(task: int, split: str) -> tuple[str, list[Story]]:
-        # A name that ends with no split's name, such as qa3_more.txt, goes for any.
+        # A file whose name does not end with a split's name, such as qa3_more.txt, fits any split.
         fits = task == its_task and (split == its_split or its_split not in SPLITS)
         return path.name, its_stories if fits else []
 
@@ -164,9 +198,20 @@ def supplier(
 def simulate_all(
     tasks: Sequence[int], folder: str, seed: int, num_stories: int | None
 ) -> dict[str, list[Story]]:
-    """Returns simulated stories for the splits of `folder`, in order of task.
+    """Returns simulated stories of each split, in order of task.
 
-    Where a task allows few different stories, one may occur in several splits, as in the archive.
+    If a task has few different stories, one story may occur in several splits, as it may in the
+    archive.
+
+    Args:
+        tasks: the tasks to simulate.
+        folder: the archive's folder, one of `FOLDERS`, whose splits are simulated.
+        seed: the stories' seed.
+        num_stories: the number of stories of each task for training; a tenth of it for validation
+            and for test. None simulates about as many questions as the folder holds.
+
+    Raises:
+        DataError: `num_stories` is less than 1.
     """
     if num_stories is not None and num_stories < 1:
         raise DataError(f"--stories {num_stories}: at least 1 is needed")
@@ -191,11 +236,16 @@ def _simulate(
 def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Story]]:
     """Splits off a tenth of each task's stories for validation.
 
-    Stories that are told more than once stay on one side. A task's draw depends on `seed` and on
-    its own stories only.
+    All copies of a story are on the same side. A task's draw depends only on the seed and on the
+    task's own stories.
+
+    Args:
+        stories: the stories of all tasks.
+        seed: the draw's seed.
 
     Returns:
-        The training stories and the validation stories, both in the order given.
+        train: the training stories, in the order given.
+        valid: the validation stories, in the order given.
     """
     valid = set()
     for task in TASKS:

@@ -8,7 +8,7 @@ from data_prep import DataError
 
 TASKS = range(1, 21)
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
-LONGEST = 255  # words of a sentence: lengths are stored as uint8
+LONGEST = 255  # words in a sentence, because lengths are stored as uint8
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Question:
     Attributes:
         text: the question, with its question mark.
         answer: one word, or a list such as "milk,apple".
-        num_facts: facts of the story told before the question.
+        num_facts: how many facts of the story are told before the question.
         supporting: positions of the supporting facts, from 0, among the story's facts.
     """
 
@@ -30,7 +30,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A story of `task` (1 to 20): facts as sentences, and questions, both in order of telling."""
+    """A story.
+
+    Attributes:
+        task: the story's task, 1 to 20.
+        facts: the facts' sentences, in the order in which they are told.
+        questions: the questions, in the order in which they are asked.
+    """
 
     task: int
     facts: tuple[str, ...]
@@ -40,8 +46,8 @@ class Story:
 def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
     """Returns the stories of one bAbI text file.
 
-    Every line has its number in the story, from 1, then a fact or, separated by tabs, a question,
-    its answer and the numbers of the supporting facts' lines:
+    Every line starts with its number in the story, from 1. Then comes either a fact, or a question,
+    its answer and the line numbers of the supporting facts, separated by tabs:
 
         1 Mary moved to the bathroom.
         2 Where is Mary?<tab>bathroom<tab>1
@@ -144,5 +150,9 @@ def _checked_sentence(text: str) -> str:
 
 
 def words(sentence: str) -> list[str]:
-    """Returns the words of a sentence: lower-cased, without '.' and '?'."""
+    """Returns the words of a sentence in lower case, without '.' and '?'.
+
+    Args:
+        sentence: a fact or a question.
+    """
     return sentence.lower().replace(".", "").replace("?", "").split()

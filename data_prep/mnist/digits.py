@@ -1,6 +1,6 @@
-"""Digits like MNIST's from fonts, each distorted at random, many at once.
+"""Renders digits like MNIST's in fonts, each distorted at random, many at once.
 
-Every digit of every font is rendered once, at three times the size; an image then samples it at
+Every digit of every font is rendered once, at three times the size. An image then samples it at
 points that are moved by a random affine map and a smooth random displacement.
 """
 
@@ -12,11 +12,11 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 SIZE = 28  # pixels
-BOX = 20  # pixels that a digit is high before it is distorted, as in MNIST
-FINE = 3 * SIZE  # pixels of the rendered digits
-BLUR = 0.4  # standard deviation in an image's pixels, so that its samples miss no thin stroke
+BOX = 20  # height of a digit before it is distorted, in pixels, as in MNIST
+FINE = 3 * SIZE  # width and height of the rendered digits, in pixels
+BLUR = 0.4  # standard deviation in pixels; blurred, no thin stroke falls between the samples
 
-# All come with matplotlib; their digits are of one height.
+# All come with matplotlib, and all digits of a font have the same height.
 FONTS = (
     "DejaVuSans",
     "DejaVuSans-Bold",
@@ -34,21 +34,21 @@ FONTS = (
     "cmtt10",
 )
 
-# The distortions' ranges; all are drawn uniformly between minus and plus these.
+# The distortions. Each is drawn uniformly between minus and plus its limit.
 ROTATION = np.pi / 12
 SHEAR = 0.25
 STRETCH = 0.15  # logarithm of the width and of the height
 SHIFT = 2.0  # pixels
-BEND, BEND_POINTS = 1.5, 4  # pixels; displacements on a grid of 4 x 4 points, linear in between
+BEND, BEND_POINTS = 1.5, 4  # pixels; drawn on a grid of 4 x 4 points, linear in between
 
 
 def draw(labels: np.ndarray, fonts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws digits.
 
     Args:
-        labels: [digits] 0 to 9.
-        fonts: [digits] indices in `FONTS`.
-        rng: draws the distortions.
+        labels: [digits] integers 0 to 9.
+        fonts: [digits] integers, indices in `FONTS`.
+        rng: the source of all random choices.
 
     Returns:
         [digits, 28, 28] uint8: 0 for paper, 255 for ink.
@@ -63,14 +63,15 @@ def draw(labels: np.ndarray, fonts: np.ndarray, rng: np.random.Generator) -> np.
     above = glyphs[first] * (1 - x) + glyphs[first + 1] * x
     below = glyphs[first + FINE] * (1 - x) + glyphs[first + FINE + 1] * x
     ink = above * (1 - y) + below * y
-    # Ink from where the blurred digit is `threshold` dark: wide or narrow strokes, sharp or soft.
+    # There is ink where the blurred digit is darker than `threshold`, which makes strokes wide or
+    # narrow; `contrast` makes their edges sharp or soft.
     threshold = rng.uniform(0, 0.35, (len(labels), 1, 1)).astype(np.float32)
     contrast = rng.uniform(1.2, 2.5, (len(labels), 1, 1)).astype(np.float32)
     return np.rint(255 * np.clip((ink - threshold) * contrast, 0, 1)).astype(np.uint8)
 
 
 def _points(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Where images sample the digits: [2, count, 28, 28], y and x in pixels from the centre."""
+    """Returns where images sample the digits, [2, count, 28, 28]: y and x from the centre."""
 
     def uniform(limit, *shape):
         return rng.uniform(-limit, limit, (*shape, count, 1, 1)).astype(np.float32)
@@ -83,20 +84,20 @@ def _points(count: int, rng: np.random.Generator) -> np.ndarray:
     bend = rng.uniform(-BEND, BEND, (2, count, BEND_POINTS, BEND_POINTS)).astype(np.float32)
     places = np.linspace(0, SIZE - 1, BEND_POINTS)
     weights = np.stack([np.interp(np.arange(SIZE), places, one) for one in np.eye(BEND_POINTS)])
-    weights = weights.astype(np.float32)  # [4, 28]: of each point at each pixel
+    weights = weights.astype(np.float32)  # [4, 28]: the weight of each point at each pixel
     return np.stack([y, x]) + uniform(SHIFT, 2) + weights.T @ bend @ weights
 
 
 @cache
 def _glyphs() -> np.ndarray:
-    """All digits of all fonts, one after the other, row by row: float32, 0 for paper to 1."""
+    """Returns all digits of all fonts, one after the other: float32, 0 for paper and 1 for ink."""
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     glyphs = [_glyph(folder / f"{font}.ttf", digit) for font in FONTS for digit in "0123456789"]
     return np.stack(glyphs).ravel()
 
 
 def _glyph(path: Path, digit: str) -> np.ndarray:
-    """[FINE, FINE] float32; the digit is in the middle."""
+    """Returns a digit in the middle of its image, [FINE, FINE] float32."""
     _, top, _, bottom = ImageFont.truetype(path, 10 * FINE).getbbox("0")
     font = ImageFont.truetype(path, 10 * FINE * (BOX / SIZE * FINE) / (bottom - top))
     left, top, right, bottom = font.getbbox(digit)

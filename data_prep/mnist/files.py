@@ -18,10 +18,13 @@ Digits = tuple[np.ndarray, np.ndarray]  # images [digits, 28, 28] and labels [di
 
 
 def read(path: Path) -> dict[str, Digits]:
-    """Reads the training and the test digits from a folder of IDX files or an .npz file.
+    """Reads the training and the test digits.
+
+    Args:
+        path: a folder of the four IDX files, or an .npz file.
 
     Returns:
-        "train" and "test": (images, labels).
+        For "train" and "test", images [digits, 28, 28] and labels [digits], both uint8.
 
     Raises:
         DataError: a file is missing or wrong; the message names it.
@@ -64,10 +67,10 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def _read_idx(path: Path) -> np.ndarray:
-    """Reads an IDX file, plain or .gz: [...] uint8.
+    """Returns the numbers of an IDX file, plain or .gz.
 
-    It is two zero bytes, the type (8: uint8), the number of axes, each axis's length as a
-    big-endian uint32, then the numbers.
+    The file holds two zero bytes, the type (8 for uint8), the number of axes, each axis's length
+    as a big-endian uint32, and then the numbers.
     """
     data = input_files.read_file(path)
     num_axes = 3 if "idx3" in path.name else 1

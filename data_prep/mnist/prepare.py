@@ -3,10 +3,10 @@
     python -m data_prep mnist --source mnist.npz --out data/mnist.h5
     python -m data_prep mnist --rendered --out data/mnist.h5
 
-reads MNIST from a folder of its four IDX files (.gz or unpacked) or from mnist.npz, or makes digits
-where there is none, and writes one HDF5 file. Rendered digits are no MNIST: they are printed ones,
-randomly rotated, sheared, stretched, bent and shifted, and a result on them says nothing about
-handwriting. The attribute `notes` is for such a result to repeat.
+reads MNIST from a folder of its four IDX files (.gz or unpacked) or from mnist.npz, or renders
+digits where MNIST is not at hand, and writes one HDF5 file. Rendered digits are not MNIST: they are
+printed digits that are randomly rotated, sheared, stretched, bent and shifted. A result on them
+says nothing about handwriting, and should repeat the attribute `notes`.
 
 Schema "mnist", version 1. File attributes:
 
@@ -17,7 +17,8 @@ Schema "mnist", version 1. File attributes:
     notes    "digits rendered in 14 fonts, not MNIST" for rendered digits, else ""
     seed     seed of all random choices
 
-Datasets, in each split of train, valid, test with N digits; validation is drawn from training:
+Datasets, in each split of train, valid and test with N digits. Validation digits are drawn from
+the training digits.
 
     {split}/image  [N, 28, 28] uint8. 0 for paper, 255 for ink.
     {split}/label  [N] uint8. The digit, 0 to 9.
@@ -40,7 +41,11 @@ BLOCK = 500  # digits rendered at once
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep mnist`."""
+    """Adds the options of `python -m data_prep mnist`.
+
+    Args:
+        parser: the command's own parser.
+    """
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
         "--source", type=Path, metavar="PATH", help="folder of MNIST's four files, or mnist.npz"
@@ -69,6 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+        args: the parsed options.
 
     Raises:
         DataError: a file or an option is wrong.
@@ -115,7 +123,17 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
-    """Renders `count` digits in random order, each of the ten equally often, in random fonts."""
+    """Renders digits in random order and random fonts, each of the ten equally often.
+
+    Args:
+        count: the number of digits.
+        split: names the work while its progress is shown.
+        rng: the source of all random choices.
+
+    Returns:
+        images: [count, 28, 28] uint8.
+        labels: [count] uint8.
+    """
     labels = rng.permutation(count) % 10
     images = []
     progress = Progress(f"{split} digits", count)
@@ -129,7 +147,16 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
 def split_off_validation(
     digits: dict[str, files.Digits], num_valid: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Makes the file's datasets; `num_valid` training digits, drawn at random, are validation's."""
+    """Moves some of the training digits to validation, and returns the file's datasets by name.
+
+    Args:
+        digits: the images and labels of "train" and "test".
+        num_valid: the number of digits to move. They are drawn at random.
+        seed: the draw's seed.
+
+    Raises:
+        DataError: no training digit would be left.
+    """
     (images, labels), test = digits["train"], digits["test"]
     if num_valid >= len(labels):
         raise DataError(

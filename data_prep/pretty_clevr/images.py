@@ -4,8 +4,8 @@ A marker is a signed distance function: negative inside, in units of the marker'
 coverage is taken from the distance at its centre, so that a marker's edge is sharp to a fraction of
 a pixel wherever its centre falls.
 
-Colours, markers and the margin are the authors'. Their markers have a radius of about 0.04; here
-they are larger, to be told apart in images of 64 pixels, too.
+Colours, markers and the margin are the authors'. Their markers have a radius of about 0.04. Here
+they are larger, so that they can be told apart in images of 64 pixels, too.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ BACKGROUND = 255
 
 
 def _triangle(x, y):
-    """Points to -y: up, as rows are numbered downwards."""
+    """A triangle that points to -y. That is up, because rows are numbered downwards."""
     slant = np.sqrt(0.75)
     return np.maximum(y, slant * np.abs(x) - 0.5 * y) - 0.5
 
 
 def _plus(x, y):
     x, y = np.abs(x), np.abs(y)
-    width = 0.3  # half of a bar's
+    width = 0.3  # half of a bar's width
     length = np.sqrt(1 - width**2)
     return np.maximum(np.minimum(x, y) - width, np.maximum(x, y) - length)
 
@@ -55,20 +55,26 @@ MARKERS = {
 def render(
     positions: np.ndarray, colours: np.ndarray, markers: np.ndarray, size: int
 ) -> np.ndarray:
-    """Renders scenes; positions [scenes, 8, 2], colours and markers [scenes, 8] are as in the file.
+    """Renders scenes.
+
+    Args:
+        positions: [scenes, 8, 2] floats, x and y in [0, 1).
+        colours: [scenes, 8] integers, indices in `COLOURS`.
+        markers: [scenes, 8] integers, indices in `MARKERS`.
+        size: width and height of an image, in pixels.
 
     Returns:
-        [scenes, size, size, 3] uint8.
+        [scenes, size, size, 3] uint8: red, green and blue.
     """
     images = np.full((len(positions), size, size, 3), BACKGROUND, np.uint8)
     scale = size / (1 + 2 * MARGIN)  # pixels
     radius = RADIUS * scale
-    reach = int(np.ceil(radius + 1))  # no pixel that a marker touches is farther from its centre's
+    reach = int(np.ceil(radius + 1))  # pixels from a marker's centre to its farthest pixel
     window = np.arange(-reach, reach + 1)
     scene = np.arange(len(positions))
     rgb = np.array(list(COLOURS.values()), np.float32)
     for marker, distance in enumerate(MARKERS.values()):
-        place = (markers == marker).argmax(axis=1)  # of the object with this marker
+        place = (markers == marker).argmax(axis=1)  # the object with this marker
         centre = (positions[scene, place] + MARGIN) * scale
         pixels = centre.astype(np.intp)[:, :, None] + window  # [scenes, x and y, window]
         x, y = np.moveaxis((pixels + 0.5 - centre[:, :, None]) / radius, 1, 0)

@@ -7,14 +7,15 @@
 draws scenes, with --images also as pictures, and writes one HDF5 file.
 
 A scene is 8 objects in the unit square, at least 0.1 apart. Each of 8 colours and of 8 markers
-occurs once. All positions of a scene are drawn at once, and all drawn again where two are too close
-(57 % of the draws), so that every allowed scene is equally likely. The authors placed one object
-after the other, which is not quite the same: the first one then is uniform in the square, and the
-others avoid it. The mean distance to the nearest object is 0.234 either way.
+occurs once. All positions of a scene are drawn at once. Where two are too close (57 % of the
+draws), all are drawn again, so that every allowed scene is equally likely. The authors placed one
+object after the other, which is not quite the same: their first object is uniform in the square,
+and the others avoid it. The mean distance to the nearest object is 0.234 either way.
 
-A question names one object by its colour or marker and a number of jumps, 0 to 7. A jump goes to
-the nearest object where the walk has not been; the answer is the marker or colour of the last. So a
-scene has 8 objects x 8 jumps x 2 = 128 questions. They are not stored, an index gives them:
+A question names an object by its colour or its marker, and a number of jumps, 0 to 7. A jump goes
+to the nearest object that the walk has not visited. If the question names a colour, the answer is
+the last object's marker; if it names a marker, the answer is that object's colour. So a scene has
+8 objects x 8 jumps x 2 = 128 questions. They are not stored, because indexing gives the answer:
 
     start, = np.flatnonzero(colours[scene] == colour)
     answer = markers[scene, order[scene, start, jumps]]
@@ -28,7 +29,7 @@ Schema "pretty_clevr", version 1. File attributes:
     notes    ""
     seed     seed of all random choices
 
-Datasets; each split of train, valid, test has its own random numbers and S scenes of 8 objects:
+Datasets. Each split of train, valid and test has its own random numbers, and S scenes of 8 objects.
 
     colour_names        [8] strings. The index is the colour's id.
     marker_names        [8] strings. The index is the marker's id.
@@ -39,7 +40,8 @@ Datasets; each split of train, valid, test has its own random numbers and S scen
                         lead to. Of two equally far, the one with the lower index counts as nearer.
     {split}/images      [S, size, size, 3] uint8, with --images: red, green and blue, row by row.
                         Position p is (p + 0.1) / 1.2 * size pixels from the left upper corner.
-                        Compressed one by one, so that reading some images reads only these.
+                        Every image is compressed alone, so that a reader of a few images
+                        decompresses only these.
 """
 
 import argparse
@@ -55,12 +57,16 @@ from data_prep.pretty_clevr.scenes import OBJECTS, make_scenes
 from data_prep.progress import Progress
 
 SPLITS = {"train": 100_000, "valid": 1_000, "test": 1_000}
-QUESTIONS = OBJECTS * OBJECTS * 2  # of a scene
+QUESTIONS = OBJECTS * OBJECTS * 2  # in a scene
 IMAGE_BLOCK = 256  # images rendered at once
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep pretty_clevr`."""
+    """Adds the options of `python -m data_prep pretty_clevr`.
+
+    Args:
+        parser: the command's own parser.
+    """
     parser.add_argument(
         "--out", type=Path, default=Path("data/pretty_clevr.h5"), help="file to write (%(default)s)"
     )
@@ -79,6 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+        args: the parsed options.
 
     Raises:
         DataError: an option is wrong.
@@ -121,7 +130,7 @@ def _add_images(group: h5py.Group, size: int) -> None:
         np.uint8,
         chunks=(1, *shape[1:]),
         compression="gzip",
-        compression_opts=1,  # a quarter larger than by default, and three times as fast to read
+        compression_opts=1,  # files are a quarter larger than with 4, and read three times as fast
     )
     progress = Progress(f"{group.name[1:]} images", len(images))
     for start in range(0, len(images), IMAGE_BLOCK):

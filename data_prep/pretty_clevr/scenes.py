@@ -8,10 +8,15 @@ BLOCK = 4096  # scenes drawn at once
 
 
 def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draws `count` scenes.
+    """Draws scenes.
+
+    Args:
+        count: the number of scenes.
+        rng: the source of all random choices.
 
     Returns:
-        "positions", "colours", "markers" and "order", as in the file's schema.
+        "positions" [scenes, 8, 2] float32, and "colours" [scenes, 8], "markers" [scenes, 8] and
+        "order" [scenes, 8, 8] uint8, as in the file's schema.
     """
     blocks, missing = [], count
     while missing > 0:
@@ -31,7 +36,7 @@ def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _distances(positions: np.ndarray) -> np.ndarray:
-    """Returns [scenes, 8, 8] float64; no object is near itself: infinity."""
+    """Returns the objects' distances, [scenes, 8, 8] float64, infinite from each to itself."""
     x, y = np.moveaxis(positions.astype(np.float64), 2, 0)
     distances = np.hypot(x[:, :, None] - x[:, None], y[:, :, None] - y[:, None])
     distances[:, range(OBJECTS), range(OBJECTS)] = np.inf
@@ -42,16 +47,16 @@ def walks(distances: np.ndarray) -> np.ndarray:
     """Walks from every object to the nearest one not yet visited, through all objects.
 
     Args:
-        distances: [scenes, 8, 8].
+        distances: [scenes, 8, 8] numbers, the distance of every two objects.
 
     Returns:
-        [scenes, 8, 8] uint8: the k-th object of the walk that starts at object i, as in the schema.
+        [scenes, 8, 8] uint8. Entry [s, i, k] is the object that k jumps from object i lead to.
     """
     order = np.empty(distances.shape, np.uint8)
     order[:, :, 0] = np.arange(OBJECTS)
     left = np.broadcast_to(~np.eye(OBJECTS, dtype=bool), distances.shape).copy()
     for jump in range(1, OBJECTS):
-        # [scenes, start, object]: how far each object is from where the walk is.
+        # [scenes, start, object]: how far each object is from the walk's last one.
         away = np.take_along_axis(distances, order[:, :, jump - 1, None], axis=1)
         nearest = np.where(left, away, np.inf).argmin(axis=2)
         order[:, :, jump] = nearest

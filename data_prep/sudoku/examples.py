@@ -7,19 +7,19 @@ import numpy as np
 from data_prep import DataError
 
 SPLITS = ("train", "valid", "test")
-LEVELS = range(18)  # further cells revealed
+LEVELS = range(18)  # how many further cells are revealed
 MOST_GIVENS = 81 - LEVELS[-1]
 
 
 def split_pools(
     kinds: np.ndarray, sizes: Mapping[str, int], rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Splits puzzles at random into pools; puzzles of one kind stay together.
+    """Splits puzzles at random into pools, so that equivalent puzzles are in the same pool.
 
     Args:
         kinds: [puzzles] integers, equal for equivalent puzzles.
-        sizes: puzzles of the test and the validation pool. A pool is smaller where puzzles that
-            stay together do not fit in any more. The rest are the training pool.
+        sizes: the numbers of puzzles of the "test" and the "valid" pool. A pool becomes smaller
+            where equivalent puzzles do not fit into it together. The rest are the "train" pool.
         rng: the source of all random choices.
 
     Returns:
@@ -52,16 +52,17 @@ def split_pools(
 def make_examples(
     puzzles: np.ndarray, solutions: np.ndarray, per_level: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Makes the examples of a split from its pool: `per_level` of each level 0 to 17.
+    """Makes the examples of a split from its pool, as many of each level from 0 to 17.
 
     Args:
         puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
         solutions: [pool, 81] uint8.
-        per_level: examples of each level.
+        per_level: the number of examples of each level.
         rng: the source of all random choices.
 
     Returns:
-        "puzzle", "solution", "givens" and "pool_puzzle", as in the file's schema.
+        "puzzle" [examples, 81] uint8, "solution" [examples, 81] uint8, "givens" [examples] uint8
+        and "pool_puzzle" [examples] int32, as in the file's schema.
     """
     levels = []
     for level in LEVELS:

@@ -13,10 +13,10 @@ BATCH = 2048  # puzzles made at a time
 def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yields batches of puzzles with 22 to 34 givens and their only solutions.
 
-    A grid is filled by the solver, which draws the digits it tries. Then cells are blanked in
-    random order wherever the solution stays the only one, until the puzzle has as many givens as
-    was drawn for it, each number from 22 to 34 equally likely, or none can go: few puzzles get
-    below 24.
+    The solver fills a grid and draws the digits that it tries. A number of givens is drawn for
+    each grid, all from 22 to 34 equally likely. Then cells are blanked in random order where the
+    solution stays the only one, until that number is reached or no further cell can be blanked.
+    Few puzzles get below 24 givens.
 
     Args:
         count: the number of puzzles in all batches together.

@@ -3,14 +3,14 @@
     python -m data_prep sudoku --clues sudoku17.txt.gz --out data/sudoku.h5
     python -m data_prep sudoku --generate 10000 --out data/sudoku.h5
 
-reads a list of puzzles with one solution each, or makes some, and writes one HDF5 file.
+reads a list of puzzles with one solution each, or makes such puzzles, and writes one HDF5 file.
 
 The puzzles are split into three pools, one for each split. An example of level k = 0..17 is a
 puzzle of the split's pool, drawn with replacement, with its digits relabelled at random and k
 further cells of its solution revealed. No puzzle of one pool can be turned into a puzzle of
 another by relabelling its digits, transposing the grid, or permuting bands, rows within a band,
-stacks, or columns within a stack. The paper's list has 17 givens in each puzzle; here 17 to 64 will
-do.
+stacks, or columns within a stack. Each puzzle of the paper's list has 17 givens; here a puzzle may
+have 17 to 64.
 
 Schema "sudoku", version 1. File attributes:
 
@@ -21,18 +21,18 @@ Schema "sudoku", version 1. File attributes:
     notes    how the puzzles were split, in plain sentences
     seed     seed of all random choices
 
-Datasets; in each split of train, valid, test N examples in order of their number of givens, and P
-puzzles in the pool. Boards are row by row:
+Datasets. Each split of train, valid and test has N examples in order of their number of givens, and
+P puzzles in its pool. Boards are row by row.
 
     {split}/puzzle       [N, 81] uint8. The digits of the givens, 0 for a blank cell.
     {split}/solution     [N, 81] uint8. The digits 1 to 9 of the only solution.
-    {split}/givens       [N] uint8. Cells that are not blank.
+    {split}/givens       [N] uint8. The number of cells that are not blank.
     {split}/pool_puzzle  [N] int32. Index in the pool of the puzzle that the example was made from.
     {split}/pool         [P, 81] uint8. The pool's puzzles as in the list, before relabelling.
 
-The solver narrows all boards' candidates at once (naked and hidden singles, locked candidates) and
-then guesses: 39,151 puzzles of 17 givens take 1.4 s on one CPU core, and 2.8 s without locked
-candidates.
+The solver narrows the candidates of all boards at once (naked and hidden singles, locked
+candidates) and then guesses. It takes 1.4 s for 39,151 puzzles of 17 givens on one CPU core, and
+2.8 s without locked candidates.
 """
 
 import argparse
@@ -54,7 +54,11 @@ PAPER_PUZZLES, PAPER_POOLS = 49_151, {"test": 10_000, "valid": 1_000}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep sudoku`."""
+    """Adds the options of `python -m data_prep sudoku`.
+
+    Args:
+        parser: the command's own parser.
+    """
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
         "--clues",
@@ -88,6 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+        args: the parsed options.
 
     Raises:
         DataError: the list or an option is wrong.

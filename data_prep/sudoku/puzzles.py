@@ -28,6 +28,7 @@ class PuzzleError(DataError):
     """
 
     def __init__(self, message: str, index: int, cell: int | None = None) -> None:
+        """Takes the message and the attributes."""
         super().__init__(message)
         self.index, self.cell = index, cell
 
@@ -88,5 +89,9 @@ def repeats_digit(puzzles: np.ndarray) -> np.ndarray:
 
 
 def quoted(line: str) -> str:
-    """Returns the line in quotes, cut after 90 characters."""
+    """Returns a line in quotes, cut after 90 characters.
+
+    Args:
+        line: the line.
+    """
     return repr(line if len(line) <= 90 else line[:90] + "...")

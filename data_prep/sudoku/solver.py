@@ -1,15 +1,16 @@
 """An exact Sudoku solver on NumPy arrays that takes many puzzles at once.
 
-A board is 81 bit masks of the digits that its cells may still hold. All boards of a block narrow
-their masks together, by naked singles (a cell's only digit is taken from its units), hidden singles
-(a digit with one place in a unit goes there) and locked candidates (a digit that a line can hold
-only in one box leaves that box's other lines, and the reverse). A board on which that stops is
-split in two: one digit of one cell, or any other digit there.
+A board is 81 bit masks of the digits that its cells may still hold. The masks of all boards of a
+block are narrowed together by three rules. Naked singles: if a cell can hold only one digit, no
+other cell of its units holds it. Hidden singles: if only one cell of a unit can hold a digit, it
+does. Locked candidates: if a line can hold a digit only in one box, the box's other cells do not
+hold it, and the same with line and box exchanged. A board that no rule narrows any further is split
+in two: in one, a cell holds one of its digits, and in the other any other of them.
 """
 
 import numpy as np
 
-BLOCK = 2048  # boards that are narrowed at once; their masks fit into a core's cache
+BLOCK = 2048  # boards that are narrowed together; their masks fit into a core's cache
 ALL = np.uint16(0b111111111)  # the mask of a blank cell; digit d is bit d - 1
 
 # Axes of masks [band, row, stack, column, boards] along which the cells of a unit lie.
@@ -30,11 +31,11 @@ def solve(
     number of solutions.
 
     Args:
-        puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. Givens may contradict
-            each other: such a puzzle has no solution.
-        max_solutions: the search for a puzzle ends there. 1 solves, 2 also tells whether the
-            solution is the only one.
-        rng: draws the digit that is tried first; without it, the smallest one is.
+        puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. A puzzle whose givens
+            contradict each other has no solution.
+        max_solutions: the search for a puzzle ends when it has found so many. 1 solves a puzzle,
+            and 2 also tells whether the solution is the only one.
+        rng: draws the digit that is tried first. Without it, the smallest one is tried first.
 
     Returns:
         solutions: [puzzles, 81] uint8, one of the solutions found; zeros if there is none.
@@ -46,7 +47,8 @@ def solve(
     masks = np.where(puzzles == 0, ALL, np.uint16(1) << puzzles >> np.uint16(1))
     stack = _blocks(np.ascontiguousarray(masks.T), np.arange(len(puzzles)))[::-1]
     while stack:
-        # The newest boards first: depth first, so the stack stays short. Full blocks are fastest.
+        # Taking the newest boards searches depth first, so the stack stays short. Blocks are filled
+        # up because full ones are fastest.
         masks, owner = stack.pop()
         while stack and len(owner) + len(stack[-1][1]) <= BLOCK:
             more_masks, more_owner = stack.pop()
@@ -75,7 +77,10 @@ def _blocks(masks, owner):
 
 
 def _narrow(masks):
-    """Applies each rule once. Returns the masks, and which boards are possible and changed."""
+    """Applies each rule once.
+
+    Returns the masks, which boards may have a solution, and which boards changed.
+    """
     before = masks.reshape(3, 3, 3, 3, -1)
     single = np.where(before & (before - 1), 0, before)
     taken = _any(single, ROWS) | _any(single, COLUMNS) | _any(single, BOXES)
@@ -89,7 +94,8 @@ def _narrow(masks):
     after = np.where(forced, forced, after)
     for cells, line, box in TRIPLES:
         triple = _any(after, cells)
-        # What a line can hold only in one box, that box holds only there, and the reverse.
+        # A digit that a line can hold only in one box is taken from the box's other lines, and the
+        # same with line and box exchanged.
         after = after & ~_others(triple & ~_others(triple, line), box)
         after = after & ~_others(triple & ~_others(triple, box), line)
     changed = (after != before).any(axis=(0, 1, 2, 3))
@@ -116,9 +122,10 @@ def _once_and_twice(masks, unit):
 
 
 def _branch(masks, stuck, rng):
-    """Sets one cell of each stuck board to one digit. Returns also the boards without that digit.
+    """Splits each stuck board in two at the first of the cells with the fewest candidates.
 
-    The cell is the first of those with the fewest candidates.
+    Returns the masks, where this cell holds one of its digits, and the boards where it holds any
+    other of them.
     """
     boards = masks.take(stuck, axis=1)
     count = _COUNT[boards]

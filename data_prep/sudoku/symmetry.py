@@ -1,31 +1,35 @@
-"""Tells Sudoku puzzles apart that no relabelling of digits and no symmetry of the grid makes equal.
+"""Finds Sudoku puzzles that are equivalent to each other.
 
-The symmetries: the transpose, permutations of the bands and of the rows within a band, of the
-stacks and of the columns within a stack; 2 * 6**8 of them, times 9! relabellings.
+Two puzzles are equivalent if a relabelling of the digits and a symmetry of the grid turn one into
+the other. The symmetries are the transpose and the permutations of the bands, of the rows within a
+band, of the stacks and of the columns within a stack. There are 2 * 6**8 symmetries and 9!
+relabellings.
 """
 
 import numpy as np
 
-ROUNDS = 4  # 2 already tell all 17-clue puzzles of Royle's list apart
+ROUNDS = 4  # 2 are enough to tell all 17-clue puzzles of Royle's list apart
 BATCH = 4096  # puzzles at a time, to bound the memory
 
 
 def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
     """Returns a number for each puzzle that is the same for all puzzles equivalent to it.
 
-    Every cell gets a colour, at first whether it is a given. In each round a cell's new colour is
-    a hash of its own and of those in its row, band, column, stack and box and of its digit, which
-    enter as sums, so that no order and no name of a digit matters. The fingerprint is the sum of
-    the colours. Two puzzles with different fingerprints are not equivalent. Two with the same
-    one nearly always are; where it matters that equivalent puzzles stay together, treating equal
-    fingerprints as equivalent is safe.
+    Every cell has a colour, which says at first whether it is a given. In each round, a cell's new
+    colour is a hash of its own colour and of the sums of the colours in its row, band, column,
+    stack and box and of the cells with its digit. Sums do not depend on the order of the cells or
+    on the names of the digits. The fingerprint is the sum of the colours.
+
+    Two puzzles with different fingerprints are not equivalent. Two puzzles with the same
+    fingerprint nearly always are. So it is safe to treat equal fingerprints as equivalent where
+    equivalent puzzles have to stay together.
 
     Args:
         puzzles: [puzzles, 81] integers, 0 for a blank.
         solutions: [puzzles, 81] integers 1 to 9, the only solution of each.
 
     Returns:
-        [puzzles] uint64.
+        [puzzles] uint64, the fingerprints.
     """
     starts = range(0, len(puzzles), BATCH)
     pieces = [slice(start, start + BATCH) for start in starts]
@@ -33,7 +37,7 @@ def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
 
 
 def _fingerprints(puzzles, solutions):
-    cells_of_digit = solutions.argsort(axis=1, kind="stable")  # nine of each digit in turn
+    cells_of_digit = solutions.argsort(axis=1, kind="stable")  # nine cells of each digit
     digit_of_cell = solutions.astype(np.int64) - 1
     colours = _hash((puzzles > 0).astype(np.uint64), 0)
     for _ in range(ROUNDS):
@@ -55,7 +59,7 @@ def _sum(values, axes):
 
 
 def _hash(values, kind):
-    """Mixes the bits of 64-bit integers as SplitMix64 does; each `kind` in another way."""
+    """Mixes the bits of 64-bit integers as SplitMix64 does, each `kind` in another way."""
     values = values + np.uint64(0x9E3779B97F4A7C15 * (kind + 1) % 2**64)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -4,9 +4,16 @@
 
 The stories follow the released files closely: vocabulary, sentences, lengths and odds of events.
 They are not copies: sentences and rules are written here, and answers are derived from what a story
-tells. Modules: `telling` (dice and the tale), `world` (what can happen), `people` (tasks 1-3 and
-5-14), `reasoning` (tasks 4 and 15-20), `answerer` (reads stories as text and answers, sharing
-nothing with the rest), `compare` (how close two sets of stories are).
+tells.
+
+Modules:
+    telling    random choices, and the tale that collects facts and questions
+    world      actors, places and objects, and what can happen to them
+    people     stories of tasks 1-3 and 5-14
+    reasoning  stories of tasks 4 and 15-20
+    text       writes stories as bAbI's text files
+    answerer   answers questions from the text alone, and shares no code with the other modules
+    compare    how close two sets of stories are
 """
 
 from collections.abc import Callable
@@ -33,12 +40,12 @@ TASKS = tuple(sorted(_TELL))
 
 
 def story(task: int, key: str, index: int) -> Story:
-    """Returns the story of this number, which depends on the three arguments only.
+    """Returns one story of a collection. It depends on the three arguments only.
 
     Args:
         task: 1 to 20.
         key: names the collection, for instance its seed and split.
-        index: number of the story in the collection, from 0.
+        index: the story's number in the collection, from 0.
     """
     return _TELL[task](Dice(f"{key}/{task}/{index}")).story(task)
 
@@ -50,9 +57,10 @@ def simulate(
 
     Args:
         task: 1 to 20.
-        num_questions: the stories have at least as many questions; not used with `num_stories`.
+        num_questions: the least number of questions that the stories have together. It is not used
+            if `num_stories` is given.
         rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
-        num_stories: number of stories.
+        num_stories: the number of stories.
     """
     key = f"{rng.bit_generator.random_raw():016x}"
     if num_stories is not None:

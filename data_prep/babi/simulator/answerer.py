@@ -1,8 +1,8 @@
 """Answers bAbI questions from the text alone, with one small reader for each task.
 
-It is the independent check of simulated stories and of the released ones: it shares no code, no
-state and no word list with the simulator. A reader takes the sentences told before the question and
-the question, and returns an answer, or None where the text doesn't settle it.
+It checks simulated and released stories independently: it shares no code, no state and no word list
+with the simulator. A reader takes the sentences told before the question and the question. It
+returns the answer, or None if the text does not give one.
 """
 
 import itertools
@@ -21,15 +21,28 @@ _GIVE = re.compile(r"(\w+) (?:gave|handed|passed) the (\w+) to (\w+)\.")
 
 
 def answer(task: int, facts: Sequence[str], question: str) -> str | None:
-    """Returns the answer to a question of this task after these facts, None if there is none."""
+    """Returns the answer to a question, or None if the facts do not give one.
+
+    Args:
+        task: the question's task, 1 to 20.
+        facts: the facts told before the question.
+        question: the question.
+    """
     try:
         return READERS[task](facts, question.rstrip("?"))
     except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError):
-        return None  # a sentence of another shape than the released ones
+        return None  # a sentence has another shape than the released ones
 
 
 def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
-    """Returns (question, answer, the reader's answer) where the two answers differ."""
+    """Returns where a story's answers and the reader's answers differ.
+
+    Args:
+        story: the story.
+
+    Returns:
+        (question, the story's answer, the reader's answer) for each such question.
+    """
     wrong = []
     for question in story.questions:
         found = answer(story.task, story.facts[: question.num_facts], question.text)
@@ -39,7 +52,11 @@ def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
 
 
 def report(stories: Sequence[Story]) -> str:
-    """Returns a line for each task: how many questions, in how many the two answers agree."""
+    """Returns a table of how many questions each task has, and in how many the answers agree.
+
+    Args:
+        stories: stories of any tasks.
+    """
     asked, wrong = Counter(), Counter()
     for story in stories:
         asked[story.task] += len(story.questions)
@@ -52,7 +69,7 @@ def report(stories: Sequence[Story]) -> str:
 
 
 def _moves(facts: Sequence[str]) -> Iterator[tuple[list[str], str]]:
-    """Yields who moved where; a pronoun means whoever moved in the sentence before."""
+    """Yields who moved where. A pronoun names those who moved in the sentence before."""
     movers: list[str] = []
     for fact in facts:
         if match := _MOVE.fullmatch(fact):
@@ -86,7 +103,7 @@ def _is_actor_there(facts: Sequence[str], question: str) -> str | None:
 
 
 def _trail(facts: Sequence[str], thing: str) -> list[str]:
-    """Returns the known places of a thing in order, without stays."""
+    """Returns the places where a thing is known to have been, in order, each stay once."""
     place_of: dict[str, str] = {}
     holder, trail = None, []
     for fact in facts:
@@ -113,7 +130,7 @@ def _where_before(facts: Sequence[str], question: str) -> str | None:
     return later[-1] if later else None
 
 
-_WHO_GAVE = (  # question; which of giver, thing, receiver are named; which is asked for
+_WHO_GAVE = (  # a question that names some of giver, thing and receiver; which one it asks for
     (r"What did (?P<giver>\w+) give to (?P<receiver>\w+)", "thing"),
     (r"Who gave the (?P<thing>\w+) to (?P<receiver>\w+)", "giver"),
     (r"Who gave the (?P<thing>\w+)", "giver"),
@@ -273,7 +290,7 @@ def _afraid_of(facts: Sequence[str], question: str) -> str | None:
 
 
 def _what_colour(facts: Sequence[str], question: str) -> str | None:
-    """Goes by the animal of the same kind that was introduced last."""
+    """Returns the colour of the last introduced other animal of the same kind."""
     name = question.split()[-1]
     kinds, colours = {}, {}
     for fact in facts:

@@ -3,17 +3,18 @@
 Both files are prepared HDF5 files (see `data_prep.babi.prepare`). Their training and validation
 stories are compared. Per task:
 
-    words, shapes   words, and sentence shapes, that only one side has ("A/B" counts)
+    words, shapes   how many words, and sentence shapes, only A has and only B has ("A/B")
     and the total variation distance between the two sides' distributions of
-    facts           facts told before a question
+    facts           numbers of facts told before a question
     answers         answers
     support         numbers of supporting facts
     sentences       sentence shapes of facts
     questions       sentence shapes of questions
 
 A shape is a sentence with names, places, objects and so on replaced by their class. Two finite
-samples of one distribution are also some distance apart. The figure in parentheses estimates that
-noise: the distance between the two halves of A (every other story), scaled to the samples' sizes.
+samples of one distribution are some distance apart, too. The figure in parentheses estimates this
+noise: it is the distance between the two halves of A (every other story), scaled to the samples'
+sizes.
 """
 
 import itertools
@@ -43,7 +44,14 @@ MEASURES = ("facts", "answers", "support", "sentences", "questions")
 
 @dataclass(frozen=True)
 class Comparison:
-    """One task's row: what only one side has, and distances with their sampling noise."""
+    """How two samples of one task's stories differ.
+
+    Attributes:
+        words: the words that only the first side has, and those that only the second has.
+        shapes: the same for sentence shapes.
+        distances: the total variation distance of each of `MEASURES`.
+        noise: the distance of each of `MEASURES` that sampling alone explains.
+    """
 
     words: tuple[list[str], list[str]]
     shapes: tuple[list[str], list[str]]
@@ -52,7 +60,12 @@ class Comparison:
 
 
 def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
-    """Compares two samples of one task's stories."""
+    """Compares two samples of one task's stories.
+
+    Args:
+        one: the first sample. The noise is estimated from its halves.
+        two: the second sample.
+    """
     distances, noise = {}, {}
     for name in MEASURES:
         measured = _MEASURED[name]
@@ -69,7 +82,11 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
 
 
 def shape(sentence: str) -> str:
-    """Returns the sentence with the class in place of each name, place, object and so on."""
+    """Returns a sentence with the class in place of each name, place, object and so on.
+
+    Args:
+        sentence: a fact or a question.
+    """
     return " ".join(_CLASS.get(word, word) for word in words(sentence))
 
 
@@ -109,7 +126,14 @@ def _distance(one: Counter, two: Counter) -> float:
 
 
 def read(path: Path) -> dict[int, list[Story]]:
-    """Returns the training and validation stories of a prepared file, by task."""
+    """Returns the training and validation stories of a prepared file, by task.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: there is no such file, or it is not a prepared bAbI file.
+    """
     if not path.is_file():
         raise DataError(f"{path}: no such file; prepare it with python -m data_prep babi --out")
     if not h5py.is_hdf5(path):
@@ -152,12 +176,25 @@ def _stories(
 
 
 def report(a: Path, b: Path) -> str:
-    """Returns the table, and below it the words and shapes that only one file has."""
+    """Returns the table of two prepared files, and below it what only one of them has.
+
+    Args:
+        a: the first file.
+        b: the second file.
+
+    Raises:
+        DataError: there is no such file, or it is not a prepared bAbI file.
+    """
     return table(read(a), read(b))
 
 
 def table(one: dict[int, list[Story]], two: dict[int, list[Story]]) -> str:
-    """Returns the table for stories by task; tasks that only one side has are left out."""
+    """Returns the table of stories, and below it the words and shapes that only one side has.
+
+    Args:
+        one: the first side's stories, by task.
+        two: the second side's stories. Tasks that only one side has are left out.
+    """
     head = f"{'task':>4}{'words':>7}{'shapes':>8}" + "".join(f"{m:>16}" for m in MEASURES)
     rows, details = [head], []
     for task in sorted(one.keys() & two.keys()):

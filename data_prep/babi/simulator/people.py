@@ -1,12 +1,13 @@
-"""Tasks 1-3 and 5-14: people who move about, take things along and are asked about.
+"""Tasks 1-3 and 5-14: people who move about and take things along.
 
 A story alternates rounds of two facts with questions. A question starts from one of the last five
 clauses, drawn at random: it is about that clause's actor, object or handing-over. If no question
-can be answered from any of the five, two more facts are told first.
+can be asked about any of the five, two more facts are told first.
 
-An `ask` function receives the tale, the world and the drawn clause, and derives the answer from the
-clauses told so far; it returns False where that clause does not allow the task's question. The
-supporting facts are those of the clauses that the derivation used.
+An `ask` function receives the tale, the world and the drawn clause. It derives the answer from the
+clauses told so far, asks the task's question and returns True, or it returns False if that question
+cannot be asked about this clause. The supporting facts are those of the clauses that the derivation
+used.
 """
 
 import itertools
@@ -26,7 +27,7 @@ from data_prep.babi.simulator.world import (
 )
 
 NUM_QUESTIONS = 5
-WINDOW = 5  # clauses back that a question may start from
+WINDOW = 5  # a question starts from one of so many last clauses
 COUNT = ("none", "one", "two", "three")
 TIMES = ("yesterday", "this morning", "this afternoon", "this evening")
 
@@ -38,11 +39,13 @@ class Setting:
     """How a task's stories go.
 
     Attributes:
-        ask: the task's question.
-        events: names of the events that a fact may tell, equally likely where possible; or one
-            event for each fact of a round, if `ordered`.
-        ordered: whether the events of a round come in their order.
-        actors, places, there: see `World`.
+        ask: asks the task's question.
+        events: the names of the events that a fact may tell.
+        ordered: whether the two facts of a round tell the two events in turn. Otherwise each fact's
+            event is drawn, all equally likely.
+        actors: the actors' names.
+        places: the places' names.
+        there: the probability that a fact about taking something ends with "there".
     """
 
     ask: Ask
@@ -54,7 +57,12 @@ class Setting:
 
 
 def people_story(setting: Setting, dice: Dice) -> Tale:
-    """Tells a story in rounds of two facts until enough questions are asked."""
+    """Tells a story in rounds of two facts until enough questions are asked.
+
+    Args:
+        setting: how the task's stories go.
+        dice: makes the random choices.
+    """
     tale = Tale(dice)
     world = World(tale, setting.actors, setting.places, setting.there)
     happen = [getattr(world, event) for event in setting.events]
@@ -84,7 +92,10 @@ def _whereabouts(tale: Tale, actor: str) -> Clause | None:
 
 
 def ask_where_actor(tale: Tale, world: World, clause: Clause) -> bool:
-    """Where is Mary? The place of her last move; with it goes the fact that "she" points to."""
+    """Asks "Where is Mary?". The answer is the place of her last move.
+
+    If that move names her by a pronoun, the fact that the pronoun refers to is supporting, too.
+    """
     known = _whereabouts(tale, clause.actor)
     support = [known.fact] if known.before is None else [known.before, known.fact]
     tale.ask(f"Where is {clause.actor}?", known.what, support)
@@ -92,9 +103,11 @@ def ask_where_actor(tale: Tale, world: World, clause: Clause) -> bool:
 
 
 def ask_whether_there(tale: Tale, world: World, clause: Clause) -> bool:
-    """Is Mary in the garden? yes, no, or maybe if the garden is one of two possible places.
+    """Asks "Is Mary in the garden?". The answer is yes, no, or maybe.
 
-    A denied place is asked for again; else half of the questions name the true place.
+    It is maybe if the garden is one of two places where she may be. If the last fact about her
+    place says where she is not, the question names that place. Otherwise half of the questions name
+    the place where she is.
     """
     if clause.verb in ("get", "drop"):
         return False
@@ -119,7 +132,7 @@ def _is_there(known: Clause, place: str) -> str:
 
 
 def _last_handling(tale: Tale, clause: Clause) -> int | None:
-    """Returns the position of the clause if it is the last one that gets or drops its object."""
+    """Returns the clause's position if it is the last to get or drop its object, else None."""
     if clause.verb not in ("get", "drop"):
         return None
     for i in reversed(range(len(tale.clauses))):
@@ -136,7 +149,10 @@ def _moves_back(tale: Tale, actor: str, end: int) -> Iterator[Clause]:
 
 
 def ask_where_object(tale: Tale, world: World, clause: Clause) -> bool:
-    """Where is the milk? Where its holder went after taking it, or was when he dropped it."""
+    """Asks "Where is the milk?".
+
+    The answer is where its holder went after taking it, or where he was when he dropped it.
+    """
     position = _last_handling(tale, clause)
     if position is None:
         return False
@@ -149,10 +165,11 @@ def ask_where_object(tale: Tale, world: World, clause: Clause) -> bool:
 
 
 def ask_where_before(tale: Tale, world: World, clause: Clause) -> bool:
-    """Where was the milk before the garden? The stop before it on the trip of its last carrier.
+    """Asks "Where was the milk before the garden?".
 
-    The trip begins when the object is taken. A place that was visited again later on the trip is
-    not asked about: only its last visit would count.
+    The answer is the stop before the garden on the trip of the last person who carried the milk. A
+    trip begins when the object is taken. Of several visits to a place on the trip, only the last
+    one is asked about.
     """
     position = _last_handling(tale, clause)
     if position is None:
@@ -183,10 +200,10 @@ def ask_where_before(tale: Tale, world: World, clause: Clause) -> bool:
 
 
 def ask_who_gave(tale: Tale, world: World, clause: Clause) -> bool:
-    """Who gave the milk to Fred? And so on, about the last handing-over of the object.
+    """Asks "Who gave the milk to Fred?" or another question about an object's last handing-over.
 
-    What one gave to another is asked only if he has given him nothing else since, because then the
-    question would have two answers.
+    "What did Bill give to Fred?" is asked only if Bill has given Fred nothing else since, because
+    the question would then have two answers.
     """
     if clause.verb != "give":
         return False
@@ -209,7 +226,7 @@ def ask_who_gave(tale: Tale, world: World, clause: Clause) -> bool:
 def _belongings(tale: Tale, actor: str) -> tuple[dict[str, list[int]], list[str]]:
     """Returns the facts about each object that the actor ever had, and the objects he has now.
 
-    Both in the order in which he first had them.
+    Both are in the order in which he first had them.
     """
     facts, has = {}, {}
     for clause in tale.clauses:
@@ -221,7 +238,10 @@ def _belongings(tale: Tale, actor: str) -> tuple[dict[str, list[int]], list[str]
 
 
 def ask_how_many(tale: Tale, world: World, clause: Clause) -> bool:
-    """How many objects is Mary carrying? Counts over all that she got, dropped and gave."""
+    """Asks "How many objects is Mary carrying?".
+
+    Every fact about an object that she got, dropped, gave or received is supporting.
+    """
     if clause.what not in OBJECTS:
         return False
     facts, has = _belongings(tale, clause.actor)
@@ -231,7 +251,10 @@ def ask_how_many(tale: Tale, world: World, clause: Clause) -> bool:
 
 
 def ask_what_carried(tale: Tale, world: World, clause: Clause) -> bool:
-    """What is Mary carrying? A list in the order in which she first had the objects."""
+    """Asks "What is Mary carrying?".
+
+    The answer lists the objects in the order in which she first had them.
+    """
     if clause.what not in OBJECTS:
         return False
     facts, has = _belongings(tale, clause.actor)
@@ -260,11 +283,15 @@ SETTINGS = {
 
 
 def timeline_story(dice: Dice) -> Tale:
-    """Where was Bill before the school? The stop before his last visit there, by the times told.
+    """Tells a story of task 14, which asks "Where was Bill before the school?".
 
-    Every actor makes at most one move in each of four times. What happens between two questions is
-    told in the order of a random cycle, so two moves are always told the wrong way round. The first
-    question waits for the second move of anybody.
+    The answer is the stop before his last visit there, by the times told. Every actor makes at most
+    one move at each of four times. The moves between two questions are told in the order of a
+    random cycle, so two moves are always told the wrong way round. The first question is asked when
+    somebody has made a second move.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     paths: dict[str, list[str]] = {actor: [] for actor in TOWNSPEOPLE}
@@ -290,7 +317,7 @@ def timeline_story(dice: Dice) -> Tale:
 
 
 def _next_move(dice: Dice, paths: dict[str, list[str]]) -> tuple[str, int]:
-    """Lets somebody go to another place in his next time; returns who and when."""
+    """Lets somebody go to another place at his next time, and returns who and when."""
     actor = dice.pick([a for a, path in paths.items() if len(path) < len(TIMES)])
     path = paths[actor]
     path.append(dice.other(TOWN, than=path[-1] if path else ""))

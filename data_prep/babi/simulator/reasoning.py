@@ -1,7 +1,7 @@
 """Tasks 4 and 15-20: maps, shapes, sizes, kinds, colours and motives.
 
-Each function tells one story and derives every answer from the facts told. Where a question is
-about a relation that no fact states, the answer is inferred over several facts, which support it.
+Each function tells one story and derives every answer from the facts told. If a question is about
+a relation that no fact states, the answer is inferred from several facts, which support it.
 """
 
 from data_prep.babi.simulator.telling import Dice, Tale
@@ -12,7 +12,7 @@ STEP = {"north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0)}
 SIDE = {"north": "above", "south": "below", "east": "to the right of", "west": "to the left of"}
 
 
-# Maps: tasks 4, 17, 19. A map has the neighbours of every place by direction.
+# Maps: tasks 4, 17, 19. A map holds the neighbours of every place by direction.
 
 Map = dict[str, dict[str, str]]
 
@@ -23,7 +23,7 @@ def _link(neighbours: Map, place: str, direction: str, other: str) -> None:
 
 
 def _line(dice: Dice, names: list[str]) -> Map:
-    """Returns a map of three places, straight or bent: the last name is in the middle."""
+    """Returns a map of three places, straight or bent, with the last name in the middle."""
     neighbours: Map = {}
     for end, direction in zip(names[:2], dice.shuffled(tuple(OPPOSITE)), strict=False):
         _link(neighbours, names[2], direction, end)
@@ -33,8 +33,8 @@ def _line(dice: Dice, names: list[str]) -> Map:
 def _relations(dice: Dice, neighbours: Map) -> list[tuple[str, str, str]]:
     """Returns every link once, as (place, direction, neighbour), in the order of telling.
 
-    A place is drawn, then one of its neighbours, until all links are told; so what has few
-    neighbours comes first, both in the story and in the sentence.
+    A place is drawn and then one of its neighbours, until all links are told. So a link of a place
+    with few neighbours tends to come early, and that place tends to come first in the link.
     """
     places = list(neighbours)
     links = sum(map(len, neighbours.values())) // 2
@@ -47,9 +47,13 @@ def _relations(dice: Dice, neighbours: Map) -> list[tuple[str, str, str]]:
 
 
 def direction_story(dice: Dice) -> Tale:
-    """Task 4: What is north of the kitchen? Three places on a line; answered from one fact.
+    """Tells a story of task 4, which asks "What is north of the kitchen?".
 
-    The answer is always the subject of its fact, so half of the questions turn the relation round.
+    Two facts tell how three places lie on a line, and one of them gives the answer. The answer is
+    always the subject of that fact, so half of the questions turn the relation round.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     one, two, middle = dice.shuffled(ROOMS)[:3]
@@ -73,9 +77,13 @@ def direction_story(dice: Dice) -> Tale:
 
 
 def path_story(dice: Dice) -> Tale:
-    """Task 19: How do you go from the kitchen to the garden? Two steps, found by search.
+    """Tells a story of task 19, which asks "How do you go from the kitchen to the garden?".
 
-    The map is a path of three places and three dead ends on free sides of the path.
+    The map is a path of three places, with three dead ends on free sides of the path. The answer is
+    the path's two steps, which are found by search.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     names = dice.shuffled(ROOMS)
@@ -118,9 +126,13 @@ SHAPES = (
 
 
 def position_story(dice: Dice) -> Tale:
-    """Task 17: Is the triangle above the red square? By coordinates; never what a fact states.
+    """Tells a story of task 17, which asks "Is the triangle above the red square?".
 
-    Two facts place two shapes beside a third one; all eight questions are about those two.
+    Two facts place two shapes beside a third one. All eight questions are about those two shapes,
+    so no fact states the answer, which follows from the shapes' coordinates.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     names = dice.shuffled(SHAPES)[:3]
@@ -149,15 +161,19 @@ def position_story(dice: Dice) -> Tale:
 SMALL = ("chocolate", "box of chocolates")
 LARGE = ("box", "chest", "container", "suitcase")
 
-
 MOST_DRAWS = 43  # so that questions fail about as often as in the released stories
 
 
 def size_story(dice: Dice) -> Tale:
-    """Task 18: Does the chocolate fit in the chest? Two facts that share the thing in between.
+    """Tells a story of task 18, which asks "Does the chocolate fit in the chest?".
 
-    Facts compare random pairs, with repetitions. Five facts are told and five questions tried; when
-    one fails because too many draws did, five more facts are told and five questions tried.
+    The answer follows from two facts: one says that a thing is larger than a second thing, and the
+    other that this one is larger than a third. Facts compare random pairs, with repetitions. Five
+    facts are told and five questions are tried. If a question finds no two such facts, five more
+    facts are told and five questions are tried again.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     sizes = [*SMALL, *dice.shuffled(LARGE)]
@@ -178,10 +194,11 @@ def size_story(dice: Dice) -> Tale:
 
 
 def _ask_size(tale: Tale, told: list[tuple[str, str]]) -> bool:
-    """Asks about the far ends of two facts, if some draw finds two that make a chain.
+    """Asks about the far ends of two facts that make a chain, and returns whether it found two.
 
-    A fact and one of its two things are drawn; the partner is the first other fact about that
-    thing, which may be of no use. The first fact's far end is asked whether it can hold the other.
+    A fact and one of its two things are drawn. The partner is the first other fact about that
+    thing, and the draw fails if the two make no chain. The question is whether the thing at the
+    first fact's far end can hold the thing at the partner's far end.
     """
     for _ in range(MOST_DRAWS):
         start, end = tale.dice.below(len(told)), tale.dice.below(2)
@@ -190,7 +207,7 @@ def _ask_size(tale: Tale, told: list[tuple[str, str]]) -> bool:
         if partner is None or told[partner][1 - end] != shared:
             continue
         other = told[partner][end]
-        # Over the shared thing in the middle: the holder is the larger one if it is above it.
+        # In size, the shared thing is between the two others.
         answer = "yes" if holder == told[start][1] else "no"
         if tale.dice.chance(0.5):
             question = f"Does the {other} fit in the {holder}?"
@@ -208,7 +225,14 @@ FEARFUL = ("Emily", "Gertrude", "Jessica", "Winona")
 
 
 def fear_story(dice: Dice) -> Tale:
-    """Task 15: What is gertrude afraid of? What her kind fears. The kind's fear is told first."""
+    """Tells a story of task 15, which asks "What is gertrude afraid of?".
+
+    The answer is what her kind fears. What a kind fears is told before somebody is told to be of
+    this kind.
+
+    Args:
+        dice: makes the random choices.
+    """
     tale = Tale(dice)
     fear: dict[str, tuple[str, int]] = {}
     kind: dict[str, tuple[str, int]] = {}
@@ -236,12 +260,18 @@ COLOURS = ("gray", "green", "white", "yellow")
 
 
 def colour_story(dice: Dice) -> Tale:
-    """Task 16: What color is Lily? Induced from the last named other animal of her kind.
+    """Tells a story of task 16, which asks "What color is Lily?".
 
-    A kind and a colour is told of each of five animals, but for one colour, which is asked.
-    Whoever is of a kind when a first colour of that kind is told has the same colour; who joins
-    later may differ. So the evidence can be at odds; the rule above decides. The asked animal is
-    never of a kind with just two others.
+    Each of five animals' kind and colour are told, except for one colour, which is asked. The
+    answer is the colour of another animal of the same kind, the one whose kind was told last.
+
+    When the first colour of a kind is told, all animals that are then known to be of this kind get
+    the same colour. An animal whose kind is told later may have another colour. So animals of one
+    kind may differ, and the rule above decides. The asked animal's kind never has exactly two other
+    animals.
+
+    Args:
+        dice: makes the random choices.
     """
     while True:
         tale, kind, colour = _animals(dice)
@@ -257,11 +287,11 @@ def colour_story(dice: Dice) -> Tale:
 
 
 def _animals(dice: Dice) -> tuple[Tale, dict[str, tuple[str, int]], dict[str, tuple[str, int]]]:
-    """Tells kinds and colours; returns (kind, fact) and (colour, fact) of each animal."""
+    """Tells kinds and colours, and returns (kind, fact) and (colour, fact) of each animal."""
     tale = Tale(dice)
     kind: dict[str, tuple[str, int]] = {}
     colour: dict[str, tuple[str, int]] = {}
-    coat: dict[str, str] = {}  # the colours that are settled, told or not
+    coat: dict[str, str] = {}  # the colours that are decided, whether told or not
     while len(tale.facts) < 2 * len(ANIMALS) - 1:
         name = dice.pick(ANIMALS)
         if name not in kind:
@@ -289,10 +319,13 @@ MOTIVES = {  # mood -> place, object
 
 
 def motive_story(dice: Dice) -> Tale:
-    """Task 20: Where will sumit go? Why did sumit get the apple? By his mood, told before.
+    """Tells a story of task 20, which asks "Where will sumit go?" and "Why did sumit go there?".
 
-    Everybody is in some mood, goes where it leads him, and takes what he wants if it is still
-    there. A question follows every fact.
+    The answers follow from moods, which are told first. Everybody is in some mood, goes where it
+    leads him, and takes what he wants if nobody has taken it. A question follows every fact.
+
+    Args:
+        dice: makes the random choices.
     """
     tale = Tale(dice)
     mood: dict[str, tuple[str, int]] = {}

@@ -1,4 +1,4 @@
-"""How a story is told: dice, clauses, and the tale that collects facts and questions."""
+"""How a story is told: random choices, and the tale that collects facts and questions."""
 
 import random
 from collections.abc import Sequence
@@ -12,11 +12,13 @@ Item = TypeVar("Item")
 class Dice:
     """Random choices that depend on a key alone.
 
-    Everything comes from `random.Random(key).random()`, the only one of Python's streams that is
-    promised to stay the same from version to version; the key is a string, so no hash is involved.
+    Every choice comes from `random.Random(key).random()`, which is the only random stream that
+    Python promises to keep the same from version to version. The key is a string, which seeds the
+    stream without Python's `hash`, whose values differ from process to process.
     """
 
     def __init__(self, key: str) -> None:
+        """Starts the stream that `key` names."""
         self._uniform = random.Random(key).random
 
     def chance(self, probability: float) -> bool:
@@ -24,7 +26,7 @@ class Dice:
         return self._uniform() < probability
 
     def below(self, limit: int) -> int:
-        """Returns one of 0..limit-1."""
+        """Returns an integer from 0 to `limit` - 1."""
         return int(self._uniform() * limit)
 
     def pick(self, items: Sequence[Item]) -> Item:
@@ -42,7 +44,7 @@ class Dice:
         return self._permuted(items, 1)
 
     def cycled(self, items: Sequence[Item]) -> list[Item]:
-        """Returns the items in the order of a random single cycle: none stays where it was."""
+        """Returns the items permuted by a random single cycle, so that none keeps its place."""
         return self._permuted(items, 0)
 
     def _permuted(self, items: Sequence[Item], offset: int) -> list[Item]:
@@ -61,8 +63,8 @@ class Clause(NamedTuple):
         actor: who does it, or whom it is about.
         what: the place or the object.
         other: the receiver ("give"), the second place ("either"), or None.
-        fact: position of the telling fact among the story's facts.
-        before: position of the fact that says whom a pronoun means, or None.
+        fact: the position among the story's facts of the fact that tells it.
+        before: the position of the fact that says whom a pronoun means, or None.
     """
 
     verb: str
@@ -77,12 +79,14 @@ class Tale:
     """A story while it is being told.
 
     Attributes:
+        dice: makes the random choices.
         clauses: what the facts have said so far, oldest first.
         facts: the sentences told so far.
         questions: the questions asked so far.
     """
 
     def __init__(self, dice: Dice) -> None:
+        """Starts a tale without facts and questions."""
         self.dice = dice
         self.clauses: list[Clause] = []
         self.facts: list[str] = []
@@ -94,13 +98,19 @@ class Tale:
         return len(self.facts) - 1
 
     def note(self, verb: str, actor: str, what: str, other: str | None = None) -> None:
-        """Notes what the fact told last says about one actor."""
+        """Notes what the last fact says about one actor; see `Clause` for the arguments."""
         self.clauses.append(Clause(verb, actor, what, other, len(self.facts) - 1))
 
     def ask(self, text: str, answer: str, supporting: Sequence[int]) -> None:
-        """Asks a question about the facts told so far."""
+        """Asks a question about the facts told so far.
+
+        Args:
+            text: the question.
+            answer: its answer.
+            supporting: the positions of the supporting facts, in the order to be stored.
+        """
         self.questions.append(Question(text, answer, len(self.facts), tuple(supporting)))
 
     def story(self, task: int) -> Story:
-        """Returns what was told and asked."""
+        """Returns what was told and asked as a story of this task."""
         return Story(task, tuple(self.facts), tuple(self.questions))

@@ -7,7 +7,15 @@ from data_prep.babi.stories import Story
 
 
 def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]:
-    """Writes a file qaN_{split}.txt for every task and split; returns the files' paths."""
+    """Writes a file qaN_{split}.txt for every task and split.
+
+    Args:
+        directory: where to write. It is made if it is not there.
+        stories: the stories of each split.
+
+    Returns:
+        The files' paths.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     texts: dict[str, list[str]] = {}
     for split, told in stories.items():
@@ -20,7 +28,11 @@ def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]
 
 
 def format_story(story: Story) -> str:
-    """Returns the story's lines: numbered facts, and questions where they were asked."""
+    """Returns the lines of a story: numbered facts, and questions where they are asked.
+
+    Args:
+        story: the story.
+    """
     lines: list[str] = []
     line_of: list[int] = []
     for question in story.questions:

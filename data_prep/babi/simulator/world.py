@@ -1,10 +1,11 @@
 """The world of actors, places and objects, and what can happen in it.
 
-An event is a method of `World`. It draws who, what and where; where that is impossible in the
-present state it tells nothing and returns False, and the story draws another event. So the odds of
-events follow from the state: an actor who holds nothing drops nothing.
+An event is a method of `World`. It draws who does it, with what and where. If the draw is not
+possible in the present state, the event tells nothing and returns False, and the story draws
+another event. So the odds of events follow from the state: an actor who holds nothing drops
+nothing.
 
-Everybody and everything has a place from the start, also before it is told.
+Everybody and everything has a place from the start, even before it is told.
 """
 
 from data_prep.babi.simulator.telling import Tale
@@ -40,7 +41,14 @@ class World:
         places: tuple[str, ...] = ROOMS,
         there: float = 1.0,
     ) -> None:
-        """Scatters actors and objects; `there` is the chance that taking something says "there"."""
+        """Scatters actors and objects.
+
+        Args:
+            tale: the tale that tells the events.
+            actors: the actors' names.
+            places: the places' names.
+            there: the probability that a fact about taking something ends with "there".
+        """
         pick = tale.dice.pick
         self._tale, self._dice = tale, tale.dice
         self.actors, self.places = actors, places
@@ -68,7 +76,7 @@ class World:
         return True
 
     def leave(self) -> bool:
-        """Somebody is denied to be where he last was; he is now somewhere else."""
+        """Somebody moves to an untold place, and is said to be no longer where he was."""
         actor, place = self._dice.pick(self.actors), self._dice.pick(self.places)
         left = self.place[actor]
         if place == left:
@@ -80,7 +88,7 @@ class World:
         return True
 
     def hide(self) -> bool:
-        """Somebody moves, and two places are said to be possible; they may even be the same."""
+        """Somebody moves, and is said to be in one of two places, which may even be the same."""
         actor, place = self._dice.pick(self.actors), self._dice.pick(self.places)
         if place == self.place[actor]:
             return False
@@ -103,7 +111,7 @@ class World:
         return True
 
     def go_on(self) -> bool:
-        """Whoever moved last moves on, named by a pronoun."""
+        """The actors who moved last move on, and a pronoun names them."""
         last = self._tale.clauses[-1].fact
         movers = [c.actor for c in self._tale.clauses[-2:] if c.fact == last]
         pronoun = PRONOUN[movers[0]] if len(movers) == 1 else "they"
@@ -147,8 +155,8 @@ class World:
     def give(self) -> bool:
         """Somebody hands an object over to somebody who is in the same place.
 
-        Of several possible objects and receivers the first counts, in the order of `OBJECTS` and
-        `actors`; so what was just handed over is the next to be handed over again.
+        Of several possible objects and receivers, the first in the order of `OBJECTS` and `actors`
+        is taken. So the object that was just handed over is the next to be handed over again.
         """
         for thing in OBJECTS:
             giver = self.holder.get(thing)
