@@ -2,12 +2,8 @@
 
 import functools
 import http.server
-import os
 import re
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -17,6 +13,7 @@ from data_prep import input_files
 from data_prep.__main__ import main
 from data_prep.babi.stories import SPLITS
 from tests.data_prep.babi.helpers import FACT, TRAIN, contents, make_archive, prepare, whole_folder
+from tests.data_prep.helpers import measured, needs_proc
 
 VALID = "1 Daniel moved to the bathroom.\n2 Where is Daniel?\tgarden\t1\n"
 TEST = "1 Mary got the milk.\n2 Where is Mary?\tBathroom\t1\n"
@@ -283,17 +280,10 @@ def test_real_questions_decode_to_their_file(babi_archive, babi_h5, task, split)
     assert next(asked, None) is None
 
 
-@pytest.mark.skipif(not hasattr(os, "wait4"), reason="wait4 measures the memory")
+@needs_proc
 def test_real_time_and_memory(babi_archive, tmp_path):
-    command = [sys.executable, "-m", "data_prep", "babi", "--source", str(babi_archive)]
-    command += ["--supplement", "en", "--out", str(tmp_path / "babi.h5")]
-    root = Path(__file__).resolve().parents[3]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
-    with process.stdout:
-        printed = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    assert usage.ru_utime + usage.ru_stime < 30
-    assert usage.ru_maxrss < 2**20  # kibibytes
+    options = ("--supplement", "en", "--out", str(tmp_path / "babi.h5"))
+    printed, seconds, kibibytes = measured("babi", "--source", str(babi_archive), *options)
     assert "train        171,923" in printed
+    assert seconds < 30
+    assert kibibytes < 2**20

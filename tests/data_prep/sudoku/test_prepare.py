@@ -1,9 +1,6 @@
 """The Sudoku data set: lists with equivalent puzzles, made puzzles, and the real list."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from data_prep.__main__ import main
 from data_prep.sudoku.examples import SPLITS
 from data_prep.sudoku.solver import solve
 from data_prep.sudoku.symmetry import fingerprints
-from tests.data_prep.helpers import contents
+from tests.data_prep.helpers import contents, measured, needs_proc
 from tests.data_prep.sudoku.helpers import SMALL, assert_solves, lines, prepare, transform
 
 # Pools.
@@ -159,23 +156,13 @@ def test_real_data_set(sudoku_h5):
     assert attributes["notes"] == "The puzzles are split at random by seed"
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the memory there")
+@needs_proc
 def test_real_time_and_memory(sudoku_clues, tmp_path):
-    program = """
-import sys, time
-from data_prep.__main__ import main
-status = main(sys.argv[1:])
-print(time.process_time())
-print(open("/proc/self/status").read())
-sys.exit(status)
-"""
-    arguments = ["sudoku", "--clues", str(sudoku_clues), "--out", str(tmp_path / "sudoku.h5")]
-    root = Path(__file__).resolve().parents[3]
-    command = [sys.executable, "-c", program, *arguments]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout
+    out = tmp_path / "sudoku.h5"
+    printed, seconds, kibibytes = measured(
+        "sudoku", "--clues", str(sudoku_clues), "--out", str(out)
+    )
     assert "train        180,000" in printed
-    seconds = float(re.search(r"^[\d.]+$", printed, re.MULTILINE)[0])
-    kibibytes = int(re.search(r"VmHWM:\s+(\d+) kB", printed)[1])
     assert seconds < 60
     assert kibibytes < 2**19
-    assert (tmp_path / "sudoku.h5").stat().st_size < 20e6
+    assert out.stat().st_size < 20e6
