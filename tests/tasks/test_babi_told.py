@@ -129,7 +129,7 @@ NODES = "fact_of_node", "position_of_node"
 def test_as_many_facts_as_there_are_give_the_same_losses(told_task):
     task, _, batch = told_task
     whole, _ = losses(task, batch)
-    some, _ = losses(task, batch, num_facts=6)
+    some, _ = losses(task, batch, told_facts=6)
     assert_close(some["told"], whole["told"], 1e-4)
     assert_close(some["loss"], whole["loss"], 1e-4)
 
@@ -137,7 +137,7 @@ def test_as_many_facts_as_there_are_give_the_same_losses(told_task):
 def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
     task, _, batch = told_task
     with tf.GradientTape() as tape:
-        told = tf.reduce_sum(losses(task, batch, num_facts=3)[0]["told"])
+        told = tf.reduce_sum(losses(task, batch, told_facts=3)[0]["told"])
     modules = task.encoder.facts, task.network.rrn.message_fn, task.network.node_readout
     reached = [v for module in modules for v in module.trainable_variables]
     answer = task.network.readout.trainable_variables

@@ -172,6 +172,12 @@ class Babi:
         """The answer's logits at every step, `[examples, steps, vocabulary]`, and the hidden states
         that they are read from, a list of `[nodes, hidden]`.
         """
+        graph, hidden = self.run(encodings, batch)
+        dropped = [self.config.readout_dropout] * 2
+        return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
+
+    def run(self, encodings, batch):
+        """The batch's graph, and the hidden states of every step, a list of `[nodes, hidden]`."""
         graph = self.graph(batch)
         questions = tf.gather(encodings["questions"], batch["question"])
         features = tf.concat(
@@ -182,27 +188,26 @@ class Babi:
             ],
             axis=-1,
         )
-        hidden = self.hidden_states(graph, features, questions, batch)
-        dropped = [self.config.readout_dropout] * 2
-        return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
+        return graph, self.hidden_states(graph, features, questions, batch)
 
     def hidden_states(self, graph, features, questions, batch):
         """The network's hidden states of every step, a list of `[nodes, hidden]`."""
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
-    def loss(self, encodings, batch, random, num_facts=None):
+    def loss(self, encodings, batch, random, told_facts=None):
         """Cross-entropy of the answer, its mean over all steps; outputs also have "probabilities"
         by step. In training with `node_loss`, plus so many times the loss "told" of `told.py`,
         which is also there by itself.
 
-        num_facts: only so many facts of each story, drawn anew at every update. Few facts rarely
-        tell the answer: stages with few train "told".
+        told_facts: "told" is of stories of their own, so many facts of each story, drawn anew at
+        every update. To begin with few makes it far easier to learn.
         """
-        if num_facts:
-            batch = self._some_facts(batch, random, num_facts)
         logits, hidden = self.logits(encodings, batch, random)
         losses, outputs = answer_losses(logits, batch["answer"])
         if random and self.config.node_loss:
+            if told_facts:
+                batch = self._some_facts(batch, random, told_facts)
+                _, hidden = self.run(encodings, batch)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
             outputs["told"] = losses["told"]
