@@ -19,7 +19,7 @@ the servers' own arithmetic, slow workers, and transfers while the worker comput
 import argparse
 import json
 
-from rrn.distribute.placement import VariableSize, place, server_bytes
+from rrn.distribute.sharding import VariableSize, place, server_bytes
 
 WORKERS = 1, 2, 4, 8, 16, 32, 64, 128, 256
 

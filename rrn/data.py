@@ -46,7 +46,7 @@ class PreparedData:
                 if array.dtype != object  # words stay in Python
             }
 
-    def same_kind(self, path):
+    def read_compatible(self, path):
         """Reads the prepared file `path` for a model made on this one: this one itself where
         `path` is empty.
 

@@ -26,8 +26,7 @@ from data_prep.sudoku.puzzles import (
 from rrn.distribute.devices import parse_devices
 from rrn.reading import reading_scope
 from rrn.tasks.sudoku import Sudoku
-from rrn.training.trainer import model_variables
-from rrn.training.weights import load_weights
+from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
 PRETRAINED = Path(__file__).resolve().parents[1] / "pretrained" / "sudoku.h5"

@@ -31,11 +31,11 @@ def test_integers_are_int32_and_images_bytes(tmp_path):
     assert "vocabulary" not in data.arrays("test")
 
 
-def test_a_file_of_the_same_kind_is_read(tmp_path):
+def test_a_compatible_file_is_read(tmp_path):
     data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
     other = write(tmp_path / "b.h5", ["a", "b"], test__x=np.arange(3))
-    assert data.same_kind(other).splits["test"]["x"].tolist() == [0, 1, 2]
-    assert data.same_kind("") is data
+    assert data.read_compatible(other).splits["test"]["x"].tolist() == [0, 1, 2]
+    assert data.read_compatible("") is data
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_file_of_another_kind_is_an_error(difference, said, tmp_path):
     data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
     write(tmp_path / "b.h5", **{"words": ["a", "b"], **difference})
     with pytest.raises(ValueError, match=said):
-        data.same_kind(tmp_path / "b.h5")
+        data.read_compatible(tmp_path / "b.h5")

@@ -26,8 +26,7 @@ from rrn.solving import (
     solve,
 )
 from rrn.tasks.sudoku import Sudoku
-from rrn.training.trainer import model_variables
-from rrn.training.weights import save_weights
+from rrn.weights import model_variables, save_weights
 from tests.compare import assert_close
 from tests.helpers import ROOT
 

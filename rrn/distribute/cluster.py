@@ -25,8 +25,8 @@ from rrn.distribute.devices import CPU, keep_freed_memory
 from rrn.distribute.listening import listening_only_on
 
 ROLES = "chief", "worker", "ps", "evaluator"
-GONE_SECONDS = 10  # a process that refuses connections for so long is taken for dead
-SILENT_SECONDS = 20  # so is a machine that lets a connection wait for so long
+GONE_SECONDS = 10  # a process that refuses connections for so long has failed
+SILENT_SECONDS = 20  # a machine that lets a connection wait for so long has failed
 PROBE_SECONDS = 1.0
 
 
@@ -52,7 +52,7 @@ class Cluster:
 
     def gone(self, *roles):
         """[(role, index, address)] of some roles that cannot be reached now."""
-        return [process for process in self.processes(*roles) if not answers(process[2])]
+        return [process for process in self.processes(*roles) if not is_reachable(process[2])]
 
 
 def parse_tf_config(text):
@@ -124,7 +124,7 @@ def find_cluster(local):
 def running(cluster):
     """Within it the processes of a local cluster run; prints who is where.
 
-    They end, by their ids, with the scope, and by themselves if this process dies.
+    They are ended, by their ids, with the scope, and end by themselves if this process fails.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
@@ -214,7 +214,7 @@ def wait_for(processes, timeout):
       ConnectionError: some cannot after `timeout` seconds; the message names them.
     """
     deadline = time.monotonic() + timeout
-    while missing := [process for process in processes if not answers(process[2])]:
+    while missing := [process for process in processes if not is_reachable(process[2])]:
         if time.monotonic() > deadline:
             raise ConnectionError(f"{describe(missing)} did not come within {timeout:g} seconds")
         time.sleep(0.1)
@@ -253,12 +253,20 @@ def connect(cluster, startup_timeout):
 
 
 @contextlib.contextmanager
-def naming_the_dead(cluster, min_workers):
-    """Within it, what TensorFlow raises when a process has gone is a ConnectionError that names it.
+def reporting_failures(cluster, min_workers):
+    """Within it, an error of TensorFlow's that comes from a process that has failed becomes a
+    ConnectionError that names the process.
 
-    min_workers: the run ends when fewer workers are left, as it always does when a server goes.
-    TensorFlow notices a dead process at once; where it does not, the run ends all the same, after
-    `2 * GONE_SECONDS`, or for a machine that has vanished, about twice `SILENT_SECONDS`.
+    TensorFlow usually notices at once that a process has failed. Where it does not, this process
+    ends all the same: after `2 * GONE_SECONDS`, or about twice `SILENT_SECONDS` if a whole machine
+    has vanished.
+
+    Args:
+      cluster: the `Cluster` to which this process is connected as its chief.
+      min_workers: the run ends when fewer workers are left, and always when a server has failed.
+
+    Raises:
+      ConnectionError: a process has failed; the message names it.
     """
     over = threading.Event()
     roles = ("ps", "worker") if min_workers else ("ps",)
@@ -320,7 +328,7 @@ def _check_free(role, index, address):
             ) from None
 
 
-def answers(address):
+def is_reachable(address):
     """Whether a process takes connections there."""
     try:
         with socket.create_connection(_host_port(address), timeout=SILENT_SECONDS):
@@ -332,7 +340,7 @@ def answers(address):
 def has_ended(address):
     """Whether the process there has ended: it cannot be reached for `GONE_SECONDS`."""
     deadline = time.monotonic() + GONE_SECONDS
-    while not answers(address):
+    while not is_reachable(address):
         if time.monotonic() > deadline:
             return True
         time.sleep(PROBE_SECONDS)

@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from rrn.distribute.devices import CPU
-from rrn.distribute.placement import POLICIES, VariableSize, imbalance, place, server_bytes
+from rrn.distribute.sharding import POLICIES, VariableSize, imbalance, place, server_bytes
 from rrn.reading import ShardedVariable, shards
 
 
@@ -14,7 +14,7 @@ class Placement:
     """Which device holds which rows of which variable, in the order of their creation.
 
     servers: names of devices; plan: for each of `variables` the list of its
-    `rrn.distribute.placement.Shard`s; places: name of what was created, a variable or a shard of
+    `rrn.distribute.sharding.Shard`s; places: name of what was created, a variable or a shard of
     one -> its device.
     """
 

@@ -23,9 +23,9 @@ from rrn.training.evaluation import Evaluator
 from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
-from rrn.training.trainer import Trainer, model_variables
-from rrn.training.weights import load_weights, save_weights
+from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
+from rrn.weights import load_weights, model_variables, save_weights
 
 
 def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how):
@@ -201,7 +201,7 @@ class Experiment:
 
     def _evaluation_data(self):
         """The data that `config.evaluate` names; raises ValueError where its split is not there."""
-        data = self.data.same_kind(self.config.evaluate.path)
+        data = self.data.read_compatible(self.config.evaluate.path)
         data.check_split(self.config.evaluate.split)
         return data
 

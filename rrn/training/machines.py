@@ -4,9 +4,9 @@ import contextlib
 
 import tensorflow as tf
 
-from rrn.distribute.cluster import connect, naming_the_dead, running
+from rrn.distribute.cluster import connect, reporting_failures, running
 from rrn.distribute.devices import CPU, cpu_beside
-from rrn.training.updates import AsynchronousUpdates, FirstGradients, SynchronousUpdates
+from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients, SynchronousUpdates
 
 
 class OneMachine:
@@ -54,7 +54,7 @@ class ClusterMachines:
     def ready(self):
         """Within it the cluster runs, and this process is connected to it."""
         min_workers = (self.num_gradients or self.num_workers) if self.sync else 0
-        with running(self.cluster), naming_the_dead(self.cluster, min_workers):
+        with running(self.cluster), reporting_failures(self.cluster, min_workers):
             self.use(connect(self.cluster, self.startup_timeout))
             yield
 

@@ -6,16 +6,12 @@ from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import tower_gradients
 from rrn.random import ExampleRandom
-from rrn.reading import module_variables, shards
+from rrn.reading import shards
 from rrn.training.optimizer import AveragedWeights
 from rrn.training.sampling import Sampler
 from rrn.training.segments import Pool
 from rrn.training.stages import Plan
-
-
-def model_variables(task):
-    """The encoder's trainable variables, then the network's."""
-    return [*module_variables(task.encoder), *module_variables(task.network)]
+from rrn.weights import model_variables
 
 
 class Trainer(tf.Module):

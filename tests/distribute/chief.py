@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.data import training_inputs
-from rrn.distribute.cluster import ROLES, answers, connect, find_cluster, running
+from rrn.distribute.cluster import ROLES, connect, find_cluster, is_reachable, running
 from rrn.distribute.variables import plan_placement, short_device
 from rrn.reading import shards
 from rrn.training.checkpoints import Checkpoints
@@ -64,7 +64,7 @@ def main(folder):
         strategy = connect(cluster, 120)
         # A server of all addresses would answer here.
         elsewhere = [f"127.0.0.2:{a.split(':')[1]}" for _, _, a in cluster.processes(*ROLES)]
-        print(json.dumps({"name": "elsewhere", "answers": [answers(a) for a in elsewhere]}))
+        print(json.dumps({"name": "elsewhere", "answers": [is_reachable(a) for a in elsewhere]}))
         machines = {
             "one": OneMachine(["/device:CPU:0"]),
             "sync": ClusterMachines(cluster, True, 0, 0),

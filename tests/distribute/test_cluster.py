@@ -16,10 +16,10 @@ import tensorflow as tf
 from rrn.distribute import cluster as cluster_module
 from rrn.distribute.cluster import (
     Cluster,
-    answers,
     find_cluster,
-    naming_the_dead,
+    is_reachable,
     parse_tf_config,
+    reporting_failures,
     wait_for,
 )
 from rrn.training import experiment
@@ -118,7 +118,7 @@ def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, m
         workers = [nobody, f"127.0.0.1:{there.getsockname()[1]}"]
         cluster = Cluster({"chief": ["h:1"], "ps": [here], "worker": workers}, "chief", 0)
         began = time.monotonic()
-        with there, naming_the_dead(cluster, min_workers):
+        with there, reporting_failures(cluster, min_workers):
             assert ended.wait(20 if ends else 1) == ends
         assert time.monotonic() - began > 2 * 0.2
     message = f"error: lost worker 0 ({nobody}); the same command goes on from the last checkpoint"
@@ -132,11 +132,11 @@ def test_a_machine_that_has_vanished_does_not_answer(monkeypatch):
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)
         address = silent.getsockname()
-        assert answers(f"127.0.0.1:{address[1]}")
+        assert is_reachable(f"127.0.0.1:{address[1]}")
         for waiting in (first, second):  # the queue is full: nothing comes back from now on
             waiting.setblocking(False)
             waiting.connect_ex(address)
-        assert not answers(f"127.0.0.1:{address[1]}")
+        assert not is_reachable(f"127.0.0.1:{address[1]}")
 
 
 def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What happens when a process dies, is stopped or does not come: `main.py` on small bAbI."""
+"""What happens when a process fails, is stopped or does not come: `main.py` on small bAbI."""
 
 import contextlib
 import json
@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.distribute.placement import POLICIES
+from rrn.distribute.sharding import POLICIES
 from tests.helpers import ROOT
 from tests.test_main import assert_same_end
 
 LIMIT = 400  # seconds for one process
-STATED = 60  # seconds in which a run ends whose process has died
+STATED = 60  # seconds in which a run ends after a process has failed
 FLAGS = [
     *("--config=configs/babi.py:test", "--config.train.num_updates=120"),
     *("--config.train.evaluate_every_updates=120", "--config.train.checkpoint_every_updates=5"),
@@ -140,7 +140,7 @@ def json_lines(path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(6 * LIMIT)
-def test_whoever_dies_is_named_and_the_run_resumes_to_the_same_bits(start, tmp_path):
+def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, tmp_path):
     """A worker, a server, the chief, Ctrl-C; beside it a run undisturbed, and two towers alone."""
     workdir = tmp_path / "run"
     for victim in ("worker 1", "ps 0", "chief 0", "all"):
@@ -211,7 +211,7 @@ def test_first_gradients_go_on_without_a_worker_until_sigterm(start, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(4 * LIMIT)
 def test_roles_of_tf_config_and_a_worker_that_comes_back(start, tmp_path):
-    """A worker dies and is started again; then the server dies, and all end with the chief."""
+    """A worker fails and is started again; then the server fails, and all end with the chief."""
     addresses = {"chief": 1, "ps": 1, "worker": 2}
     with contextlib.ExitStack() as stack:
         for role, count in addresses.items():

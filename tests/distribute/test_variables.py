@@ -8,8 +8,8 @@ from rrn.distribute.variables import format_policies, list_variables, plan_place
 from rrn.layers import Embedding, Linear
 from rrn.reading import ShardedVariable, module_variables, read, reading_scope, shards
 from rrn.training.checkpoints import Checkpoints, restore_variables
-from rrn.training.trainer import Trainer, model_variables
-from rrn.training.weights import load_weights, save_weights
+from rrn.training.trainer import Trainer
+from rrn.weights import load_weights, model_variables, save_weights
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 
 EXAMPLES = np.random.default_rng(0).integers(12, size=[8, 6])

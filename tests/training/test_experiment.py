@@ -12,8 +12,8 @@ from rrn.training.checkpoints import Checkpoints
 from rrn.training.checks import LEAST, check_numbers
 from rrn.training.experiment import Experiment, run
 from rrn.training.machines import OneMachine
-from rrn.training.weights import load_weights, save_weights
 from rrn.training.workdir import Workdir
+from rrn.weights import load_weights, save_weights
 from tests.helpers import CPUS, load_config, make_small
 
 

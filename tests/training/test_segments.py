@@ -9,7 +9,7 @@ from rrn.random import ExampleRandom
 from rrn.tasks.sudoku import Sudoku
 from rrn.training.segments import Pool
 from rrn.training.trainer import Trainer
-from rrn.training.updates import AsynchronousUpdates, FirstGradients
+from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_config, load_config
 

@@ -331,7 +331,7 @@ class LineData:
     def arrays(self, split):
         return self._arrays
 
-    def same_kind(self, path):
+    def read_compatible(self, path):
         return self
 
     def check_split(self, split):

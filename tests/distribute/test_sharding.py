@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from rrn.distribute.placement import (
+from rrn.distribute.sharding import (
     POLICIES,
     Shard,
     VariableSize,

@@ -119,7 +119,7 @@ class AsynchronousUpdates:
             self._coordinator.schedule(function, args=(self._iterator,)) for _ in range(num_updates)
         ]
         self._coordinator.join()
-        # What a worker did that died before it could report was done again by another.
+        # An update whose worker failed before it could report was made again by another worker.
         self.trainer.update.assign(first + num_updates)
         means, staleness = Means(), []
         for result in results:

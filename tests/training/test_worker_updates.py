@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rrn.data import training_inputs
 from rrn.training.trainer import Trainer
-from rrn.training.updates import AsynchronousUpdates, FirstGradients, count_up
+from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients, count_up
 from tests.helpers import CPUS, LineTask, line_config
 
 BATCH_SIZE = 6

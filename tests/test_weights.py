@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.layers import MLP
-from rrn.training.weights import load_weights, save_weights
+from rrn.weights import load_weights, save_weights
 
 
 def variables_of(*sizes, name="mlp"):
