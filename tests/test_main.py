@@ -293,7 +293,7 @@ WRONG = {
     "devices": (["--devices=gpu"], ["--devices=gpu", "there: no GPU, and the CPU"]),
     "data": (["--config.data.path=none.h5"], ["none.h5: no such file", "data_prep"]),
     "schema": (["--config.data.path={other}"], ["('sudoku', 1)", "('babi', 1)"]),
-    "decay": (["--config.train.decay=line"], ["train.decay must be constant", "'line'"]),
+    "decay": (["--config.train.decay=line"], ["decay must be constant", "'line'"]),
     "policy": (["--config.variables.policy=gpu"], ["variables.policy", "'gpu'"]),
     "weights": (["--mode=evaluate", "--weights=none.h5"], ["none.h5: no such file"]),
     "untrained": (["--mode=evaluate"], ["weights.h5: no such file; a run writes it"]),

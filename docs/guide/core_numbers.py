@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn import MLP, RecurrentRelationalNetwork, SparseGraph
-from rrn.training.optimizer import Adam
+from rrn.optimizers import Adam
 
 CLASSES = 6  # core numbers 0 to 5; a larger one counts as 5
 HIDDEN = 64

@@ -21,8 +21,8 @@ from types import SimpleNamespace
 
 import tensorflow as tf
 
+from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
 from rrn.reading import module_variables, shards
-from rrn.training.optimizer import clip_by_global_norm, create_optimizer, learning_rate
 
 MODULES = "encoder", "network"  # of every task
 OPTIMIZER_FIELDS = (
@@ -51,7 +51,7 @@ class Objective(tf.Module):
     def __init__(self, fields, num_updates, task):
         super().__init__(name="objective")
         self.config = SimpleNamespace(**fields, num_updates=num_updates)
-        learning_rate(self.config, 0)  # a wrong field is an error here, in plain words
+        self.rate(0)  # fields that do not fit each other are an error here, in plain words
         self.loss, self.task = fields["loss"], task
         modules = fields["modules"]
         self._groups = {path: module_variables(find_module(task, path)) for path in modules}
@@ -87,10 +87,22 @@ class Objective(tf.Module):
                     f"stage {stage}: loss {self.loss!r} reaches no variable of {path}: {names}"
                 )
 
+    def rate(self, update):
+        """The learning rate of an update, a number that counts the stage's updates alone."""
+        return learning_rate(
+            update,
+            base=self.config.learning_rate,
+            warmup_updates=self.config.warmup_updates,
+            decay=self.config.decay,
+            num_updates=self.config.num_updates,
+            decay_rate=self.config.decay_rate,
+            decay_updates=self.config.decay_updates,
+        )
+
     def apply(self, gradients, update):
         """Clips, and takes the optimizer's step; returns (the gradients' norm before, the rate)."""
         gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
-        rate = learning_rate(self.config, update)
+        rate = self.rate(update)
         self.optimizer.apply(gradients, rate, update)
         return norm, rate
 
@@ -203,6 +215,26 @@ class Plan(tf.Module):
         """How many of the first `update` updates (an integer tensor) were the stage's."""
         others = self._round - stage.num_updates
         return update - stage.first - update // self._round * others
+
+
+def create_optimizer(config, variables) -> Optimizer:
+    """The variables' optimizer, `config.optimizer`.
+
+    A field whose name begins with the optimizer's is an argument of the optimizer: `muon_exclude`
+    is `Muon`'s `exclude`.
+    """
+    name = config.optimizer
+    if name not in OPTIMIZERS:
+        raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {name!r}")
+    arguments = {
+        field.removeprefix(f"{name}_"): value
+        for field, value in vars(config).items()
+        if field.startswith(f"{name}_")
+    }
+    try:
+        return OPTIMIZERS[name](variables, **arguments)
+    except ValueError as error:
+        raise ValueError(f"optimizer {name}: {error}") from None
 
 
 def stage_names(config):

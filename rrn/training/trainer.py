@@ -5,9 +5,9 @@ import tensorflow as tf
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import tower_gradients
+from rrn.optimizers import AveragedWeights
 from rrn.random import ExampleRandom
 from rrn.reading import shards
-from rrn.training.optimizer import AveragedWeights
 from rrn.training.sampling import Sampler
 from rrn.training.segments import Pool
 from rrn.training.stages import Plan

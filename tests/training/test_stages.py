@@ -165,7 +165,7 @@ WRONG = {
     ),
     "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are none"),
     "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
-    "decay": ({"decay": "line"}, "stage s: train.decay must be constant, cosine .* got 'line'"),
+    "decay": ({"decay": "line"}, "stage s: decay must be constant, cosine .* got 'line'"),
     "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
     "shared": (
         {"objectives": ({"loss": "fit"}, {"loss": "fool", "modules": ("network",)})},

@@ -1,0 +1,65 @@
+"""Adam, with TensorFlow 1's formula."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
+from rrn.reading import shards
+
+
+class Adam(Optimizer):
+    """At update t = 1, 2, ..., with the gradient g of a variable w:
+
+    rate_t = rate sqrt(1 - β2^t) / (1 - β1^t)
+    m = β1 m + (1 - β1) g
+    v = β2 v + (1 - β2) g²
+    w = w - rate_t m / (sqrt(v) + ε)
+
+    This is TensorFlow 1's formula, which adds ε to the uncorrected sqrt(v). The slots m and v stand
+    beside their variable.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[tf.Variable],
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+    ):
+        """Creates the slots.
+
+        Args:
+          variables: the variables to train, whole or in shards.
+          beta_1: β1, the decay of the gradient's average m.
+          beta_2: β2, the decay of the squared gradient's average v.
+          epsilon: ε.
+        """
+        super().__init__(variables, name="adam")
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+        self.m = [create_slot(variable, "m") for variable in variables]
+        self.v = [create_slot(variable, "v") for variable in variables]
+
+    def apply(
+        self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
+    ) -> None:
+        """Makes one update; see `Optimizer.apply`."""
+        t = tf.cast(update + 1, tf.float32)
+        lists = shards(self.variables_), shards(self.m), shards(self.v), gradients
+        for variable, m, v, gradient in zip(*lists, strict=True):
+            if gradient is None:
+                continue
+            with tf.device(variable.device):
+                tf.raw_ops.ResourceApplyAdam(
+                    var=variable.handle,
+                    m=m.handle,
+                    v=v.handle,
+                    beta1_power=self.beta_1**t,
+                    beta2_power=self.beta_2**t,
+                    lr=rate,
+                    beta1=self.beta_1,
+                    beta2=self.beta_2,
+                    epsilon=self.epsilon,
+                    grad=tf.convert_to_tensor(gradient),
+                    use_locking=True,  # workers may update at the same time
+                )

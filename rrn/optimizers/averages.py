@@ -1,0 +1,53 @@
+"""Moving averages of variables."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+from rrn.optimizers.optimizer import create_slot
+from rrn.reading import shards
+
+
+class AveragedWeights(tf.Module):
+    """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
+
+    Each average stands beside its variable, in the same shards.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], decay: float):
+        """Creates the averages, which begin with the variables' values.
+
+        Args:
+          variables: the variables w, whole or in shards.
+          decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
+        """
+        super().__init__(name="averages")
+        self.decay, self.variables_ = decay, variables
+        self.averages = [create_slot(variable, "average") for variable in variables]
+        _assign(self.averages, variables)
+
+    def update(self) -> None:
+        """Moves the averages towards the variables; to be called after every update of these."""
+        for average, variable in zip(shards(self.averages), shards(self.variables_), strict=True):
+            with tf.device(variable.device):
+                average.assign_add((1.0 - self.decay) * (variable - average))
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Within it the variables hold their averages; afterwards they have their values back."""
+        values = []
+        for variable in shards(self.variables_):
+            with tf.device(variable.device):
+                values.append(tf.identity(variable))
+        _assign(self.variables_, self.averages)
+        try:
+            yield
+        finally:
+            for value, variable in zip(values, shards(self.variables_), strict=True):
+                variable.assign(value)
+
+
+def _assign(variables, others):
+    for variable, other in zip(shards(variables), shards(others), strict=True):
+        variable.assign(other)

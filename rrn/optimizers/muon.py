@@ -1,0 +1,110 @@
+"""Muon for matrices, with Adam for all other variables."""
+
+import re
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from rrn.optimizers.adam import Adam
+from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
+from rrn.reading import shards
+
+
+class Muon(Optimizer):
+    """At every update, with the gradient g of a matrix w:
+
+    m = μ m + g
+    w = w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
+
+    (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
+    fit.) O is `orthogonalized`: it makes all directions of the update equally long, so that a
+    direction in which the gradients are small is learned, too.
+
+    All variables that are no matrices are Adam's. A matrix in shards is put together on the device
+    of its first shard. Muon does not lock a variable while it changes it, as Adam does: of two
+    workers that update at the same time, one may overwrite the other's m.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], exclude: str = "", momentum: float = 0.95):
+        """Creates the slots.
+
+        Args:
+          variables: the variables to train, whole or in shards.
+          exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
+            advises this for the weights of inputs and outputs. An empty one excludes nothing.
+          momentum: μ.
+
+        Raises:
+          ValueError: `exclude` is no regular expression, or is found in no matrix's name.
+        """
+        super().__init__(variables, name="muon")
+        self.momentum = momentum
+        matrices = [variable for variable in variables if variable.shape.rank == 2]
+        excluded = _found(exclude, matrices) if exclude else set()
+        self.matrices = [matrix for matrix in matrices if id(matrix) not in excluded]
+        by_muon = {id(matrix) for matrix in self.matrices}
+        self.adam = Adam([variable for variable in variables if id(variable) not in by_muon])
+        self.m = [create_slot(variable, "m") for variable in self.matrices]
+
+    def apply(
+        self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
+    ) -> None:
+        """Makes one update; see `Optimizer.apply`."""
+        pairs = zip(shards(self.variables_), gradients, strict=True)
+        gradients = {shard.ref(): gradient for shard, gradient in pairs}
+        others = shards(self.adam.variables_)
+        self.adam.apply([gradients[shard.ref()] for shard in others], rate, update)
+        for variable, m in zip(self.matrices, self.m, strict=True):
+            parts = shards([variable])
+            part_gradients = [gradients[part.ref()] for part in parts]
+            if any(gradient is None for gradient in part_gradients):
+                continue
+            ahead = [
+                self._ahead(part_m, gradient)
+                for part_m, gradient in zip(shards([m]), part_gradients, strict=True)
+            ]
+            with tf.device(parts[0].device):
+                step = rate * 0.2 * max(variable.shape) ** 0.5
+                change = step * orthogonalized(tf.concat(ahead, axis=0))
+            rows = [part.shape[0] for part in parts]
+            for part, part_change in zip(parts, tf.split(change, rows), strict=True):
+                with tf.device(part.device):
+                    part.assign_sub(part_change)
+
+    def _ahead(self, m, gradient):
+        """g + μ m, with the m after g."""
+        with tf.device(m.device):
+            gradient = tf.convert_to_tensor(gradient)
+            return gradient + self.momentum * m.assign(self.momentum * m + gradient)
+
+
+def _found(pattern, matrices):
+    """The `id`s of the matrices in whose names the pattern is found."""
+    try:
+        found = {id(matrix) for matrix in matrices if re.search(pattern, matrix.name)}
+    except re.error as error:
+        raise ValueError(f"exclude: {pattern!r} is no regular expression: {error}") from None
+    if not found:
+        names = ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
+        raise ValueError(f"exclude: {pattern!r} is found in none of {names}")
+    return found
+
+
+def orthogonalized(matrix: tf.Tensor) -> tf.Tensor:
+    """Makes a matrix's singular values about equal and keeps its singular vectors.
+
+    Five steps of Newton and Schulz's iteration, with Jordan's coefficients.
+
+    Args:
+      matrix: `[rows, columns]`, U S V'.
+
+    Returns:
+      `[rows, columns]`: U f(S) V', in which the singular values f(S) are between 0.7 and 1.2 or so.
+    """
+    upright = matrix.shape[0] > matrix.shape[1]  # products with the smaller Gram matrix
+    x = matrix / (tf.norm(matrix) + 1e-7)  # no singular value is above 1
+    for _ in range(5):
+        gram = tf.matmul(x, x, transpose_a=upright, transpose_b=not upright)
+        polynomial = -4.7750 * gram + 2.0315 * tf.matmul(gram, gram)
+        x = 3.4445 * x + (tf.matmul(x, polynomial) if upright else tf.matmul(polynomial, x))
+    return x

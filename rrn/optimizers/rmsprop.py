@@ -1,0 +1,61 @@
+"""RMSProp, with TensorFlow 1's formula."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
+from rrn.reading import shards
+
+
+class RMSProp(Optimizer):
+    """At every update, with the gradient g of a variable w:
+
+    s = ρ s + (1 - ρ) g²
+    m = μ m + rate g / sqrt(s + ε)
+    w = w - m
+
+    This is TensorFlow 1's formula: ε is within the root, and s starts at 1. The slots s and m stand
+    beside their variable.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[tf.Variable],
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-10,
+    ):
+        """Creates the slots.
+
+        Args:
+          variables: the variables to train, whole or in shards.
+          rho: ρ, the decay of the squared gradient's average s.
+          momentum: μ.
+          epsilon: ε.
+        """
+        super().__init__(variables, name="rmsprop")
+        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
+        self.s = [create_slot(variable, "s", tf.ones_like) for variable in variables]
+        self.m = [create_slot(variable, "m") for variable in variables]
+
+    def apply(
+        self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
+    ) -> None:
+        """Makes one update; see `Optimizer.apply`. The number of the update makes no difference."""
+        lists = shards(self.variables_), shards(self.s), shards(self.m), gradients
+        for variable, s, m, gradient in zip(*lists, strict=True):
+            if gradient is None:
+                continue
+            with tf.device(variable.device):
+                tf.raw_ops.ResourceApplyRMSProp(
+                    var=variable.handle,
+                    ms=s.handle,
+                    mom=m.handle,
+                    lr=rate,
+                    rho=self.rho,
+                    momentum=self.momentum,
+                    epsilon=self.epsilon,
+                    grad=tf.convert_to_tensor(gradient),
+                    use_locking=True,  # workers may update at the same time
+                )

@@ -1,0 +1,73 @@
+"""Muon against Keras."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.optimizers import Adam, Muon
+from rrn.optimizers.muon import orthogonalized
+from rrn.reading import ShardedVariable
+
+
+@pytest.mark.parametrize("shape", [[5, 8], [8, 5], [6, 6], [7, 1]])
+def test_orthogonalized_keeps_the_singular_vectors_and_evens_out_the_values(shape):
+    matrix = np.random.default_rng(0).normal(size=shape)
+    u, values, vt = np.linalg.svd(matrix, full_matrices=False)
+    got = u.T @ orthogonalized(tf.constant(matrix, tf.float32)).numpy() @ vt.T
+    np.testing.assert_allclose(got, np.diag(np.diag(got)), atol=1e-4)
+    assert (abs(np.diag(got) - 0.95) < 0.3).all()
+    assert shape[1] == 1 or values.max() > 2 * values.min()
+
+
+def test_muon_is_keras_muon_without_decay():
+    rng = np.random.default_rng(0)
+    shapes = [6, 4], [4, 6], [4], [2, 3, 4], []
+    ours = [tf.Variable(rng.normal(size=shape), dtype=tf.float32) for shape in shapes]
+    theirs = [tf.keras.Variable(variable) for variable in ours]
+    muon = Muon(ours)
+    keras = tf.keras.optimizers.Muon(0.03, weight_decay=None, adam_weight_decay=None)
+    for update in range(5):
+        gradients = [tf.constant(rng.normal(size=shape), tf.float32) for shape in shapes]
+        muon.apply(gradients, tf.constant(0.03), tf.constant(update))
+        keras.apply_gradients(zip(gradients, theirs, strict=True))
+    for our, their in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(our, their, rtol=1e-3, atol=1e-5)
+
+
+def test_muon_of_a_matrix_in_shards_is_muon_of_the_matrix():
+    rng = np.random.default_rng(0)
+    value, bias = rng.normal(size=[5, 3]).astype(np.float32), tf.Variable([1.0, 2.0])
+    whole, parts = tf.Variable(value), [tf.Variable(value[:2]), tf.Variable(value[2:])]
+    sharded = ShardedVariable(parts)
+    on_whole, on_shards = Muon([whole]), Muon([bias, sharded])
+    for update in range(3):
+        gradient = tf.constant(rng.normal(size=[5, 3]), tf.float32)
+        on_whole.apply([gradient], 0.1, update)
+        on_shards.apply([tf.ones([2]), gradient[:2], gradient[2:]], 0.1, update)
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(tf.convert_to_tensor(on_shards.m[0]), on_whole.m[0], rtol=1e-5)
+    assert (bias.numpy() < [1.0, 2.0]).all()
+
+
+def test_matrices_that_muon_leaves_to_adam():
+    def made():
+        shapes = {"in/w": [3, 2], "in/b": [2], "inner/w": [2, 2], "out/w": [2, 4]}
+        return [tf.Variable(tf.ones(shape), name=name) for name, shape in shapes.items()]
+
+    def step(optimizer):
+        rng = np.random.default_rng(0)
+        shapes = [variable.shape for variable in optimizer.variables_]
+        gradients = [tf.constant(rng.normal(size=shape), tf.float32) for shape in shapes]
+        for update in range(2):
+            optimizer.apply(gradients, 0.1, update)
+        return [variable.numpy() for variable in optimizer.variables_]
+
+    got = step(Muon(made(), exclude="^in/|out/w"))
+    adam, muon = step(Adam(made())), step(Muon(made()))
+    for ours, expected in zip(got, (adam[0], adam[1], muon[2], adam[3]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert not np.allclose(adam[0], muon[0])
+    with pytest.raises(ValueError, match=r"'in\[' is no regular expression"):
+        Muon(made(), "in[")
+    with pytest.raises(ValueError, match=r"'b\$' is found in none of in/w, inner/w, out/w"):
+        Muon(made(), "b$")
