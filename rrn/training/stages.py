@@ -7,12 +7,12 @@ In a config `train.stages` is a tuple with a dict for each stage:
      "objectives": ({"loss": "a", "modules": ("network.f",)},
                     {"loss": "b", "modules": ("network.g",), "clip_norm": 1.0})},
 
-What a stage does not give (`num_updates`, `INPUT_FIELDS` and `OPTIMIZER_FIELDS`) it takes from
-`train`, and an objective from its stage. `loss` is one of those that the task's `loss` returns,
-"loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES` if not
-given. A stage without `objectives` has one, made of its own fields; a config without stages has one
-stage, made of train's. `options` are arguments of the task's `loss` in the stage, as {"num_steps":
-16}. The plan runs `train.repeats` times.
+A stage takes what it does not give from `train`, and an objective from its stage;
+`rrn/training/fields.py` lists the fields of each. `loss` is one of those that the task's `loss`
+returns, "loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES`
+if not given. A stage without `objectives` has one, made of its own fields; a config without stages
+has one stage, made of train's. `options` are arguments of the task's `loss` in the stage, as
+{"num_steps": 16}. The plan runs `train.repeats` times.
 """
 
 import inspect
@@ -23,21 +23,15 @@ import tensorflow as tf
 
 from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
 from rrn.reading import module_variables, shards
+from rrn.training.fields import (
+    OBJECTIVE_FIELDS,
+    SHARED_OBJECTIVE_FIELDS,
+    SHARED_STAGE_FIELDS,
+    Field,
+    check_train,
+)
 
 MODULES = "encoder", "network"  # of every task
-OPTIMIZER_FIELDS = (
-    "optimizer",
-    "muon_exclude",
-    "learning_rate",
-    "warmup_updates",
-    "decay",
-    "decay_rate",
-    "decay_updates",
-    "l2",
-    "clip_norm",
-)
-INPUT_FIELDS = "max_segments", "leave_probability", "error_share"
-OBJECTIVE_FIELDS = "loss", "modules", *OPTIMIZER_FIELDS
 LOSS_ARGUMENTS = {"encodings", "batch", "random", "state"}  # what no stage can set
 
 
@@ -114,23 +108,22 @@ class Objective(tf.Module):
 class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
-    fields: a dict of "name", "num_updates", "options", "objectives", `INPUT_FIELDS` and
-    `OBJECTIVE_FIELDS`;
-    first: how many updates of the plan come before the stage's; repeats: how often the plan runs.
+    fields: a dict of `STAGE_FIELDS`; first: how many updates of the plan come before the stage's;
+    repeats: how often the plan runs.
     """
 
     def __init__(self, fields, first, repeats, task):
         super().__init__(name=fields["name"])
         self.first, self.num_updates = first, fields["num_updates"]
         if self.num_updates < 1:
-            raise ValueError(f"num_updates must be at least 1, got {self.num_updates}")
+            raise ValueError(f"num_updates: expected at least 1, got {self.num_updates}")
         self.options = _check_options(fields["options"], task)
-        self.max_segments, self.leave_probability, self.error_share = (
-            fields[name] for name in INPUT_FIELDS
-        )
+        self.max_segments = fields["max_segments"]
+        self.leave_probability = fields["leave_probability"]
+        self.error_share = fields["error_share"]
         inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
         self.objectives = [
-            Objective(_inherit(inherited, own), repeats * self.num_updates, task)
+            Objective({**inherited, **own}, repeats * self.num_updates, task)
             for own in fields["objectives"] or ({},)
         ]
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
@@ -163,14 +156,14 @@ class Plan(tf.Module):
     config: the experiment's `train`.
 
     Raises:
-      ValueError: a field, module or number that does not fit; the message names the stage.
+      ValueError: a field that `check_train` refuses, or one that does not fit the task or the other
+        fields; the message names the field or the stage.
     """
 
     def __init__(self, config, task):
         super().__init__(name="plan")
+        check_train(config)
         self.repeats = config.repeats
-        if self.repeats < 1:
-            raise ValueError(f"train.repeats must be at least 1, got {self.repeats}")
         defaults = {
             "name": "train",
             "options": {},
@@ -178,15 +171,14 @@ class Plan(tf.Module):
             "loss": "loss",
             "modules": MODULES,
         }
-        names = "num_updates", *INPUT_FIELDS, *OPTIMIZER_FIELDS
-        own = {name: config[name] for name in names}
+        shared = {name: config[name] for name in (*SHARED_STAGE_FIELDS, *SHARED_OBJECTIVE_FIELDS)}
         self.stages, self._round = [], 0
-        for i, changes in enumerate(config.stages or ({},), 1):
+        for own in config.stages or ({},):
+            fields = {**defaults, **shared, **own}
             try:
-                fields = _inherit({**defaults, **own}, changes)
                 self.stages.append(Stage(fields, self._round, self.repeats, task))
             except ValueError as error:
-                raise ValueError(f"stage {changes.get('name', i)}: {error}") from None
+                raise ValueError(f"stage {fields['name']}: {error}") from None
             self._round += fields["num_updates"]
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names):
@@ -224,8 +216,6 @@ def create_optimizer(config, variables) -> Optimizer:
     is `Muon`'s `exclude`.
     """
     name = config.optimizer
-    if name not in OPTIMIZERS:
-        raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {name!r}")
     arguments = {
         field.removeprefix(f"{name}_"): value
         for field, value in vars(config).items()
@@ -243,21 +233,13 @@ def stage_names(config):
 
 
 def _check_options(options, task):
-    """Raises ValueError for an option that the task's `loss` does not take, or one below 1."""
+    """Raises ValueError for an option that the task's `loss` does not take, or not above 0."""
     known = [n for n in inspect.signature(task.loss).parameters if n not in LOSS_ARGUMENTS]
     for name, value in options.items():
         if name not in known:
             raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        Field(int, at_least=1).check(f"options.{name}", value)
     return options
-
-
-def _inherit(fields, changes):
-    """`fields` with changes; raises ValueError for a field that is not among them."""
-    if unknown := changes.keys() - fields.keys():
-        raise ValueError(f"no field {', '.join(sorted(unknown))}; fields are {', '.join(fields)}")
-    return {**fields, **changes}
 
 
 def find_module(task, path):

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from rrn.training.checkpoints import Checkpoints
-from rrn.training.checks import LEAST, check_numbers
 from rrn.training.experiment import Experiment, run
 from rrn.training.machines import OneMachine
 from rrn.training.workdir import Workdir
@@ -61,13 +60,3 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
                 kept.append(file["w"][()])
                 assert file.attrs["update"] == kept[-1]
         assert kept == expected
-
-
-@pytest.mark.parametrize("part", LEAST)
-def test_numbers_that_are_too_small_are_named(config, part):
-    check_numbers(config)
-    for field, least in LEAST[part].items():
-        wrong = config.copy_and_resolve_references()
-        wrong[part][field] = least - 1
-        with pytest.raises(ValueError, match=rf"^{part}\.{field} must be at least {least}, got"):
-            check_numbers(wrong)

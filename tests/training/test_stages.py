@@ -156,16 +156,18 @@ WRONG = {
         "encoder.embedding, network.linear, network.judge; got 'network.jury'",
     ),
     "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
-    "one name": ({"modules": "network"}, "stage s: modules must be a tuple .* got 'n'"),
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
-    "field": ({"rate": 1}, "stage s: no field rate; fields are .*learning_rate"),
-    "field of an objective": (
-        {"objectives": ({"num_updates": 1},)},
-        "stage s: no field num_updates; fields are loss, modules",
-    ),
+    "field": ({"learning_rate": -1}, r"train\.stages\[0\]\.learning_rate: expected a number of"),
     "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are none"),
-    "number": ({"num_updates": 0}, "stage s: num_updates must be at least 1, got 0"),
-    "decay": ({"decay": "line"}, "stage s: decay must be constant, cosine .* got 'line'"),
+    "number": ({"num_updates": 0}, "stage s: num_updates: expected at least 1, got 0"),
+    "fields together": (
+        {"decay": "exponential", "decay_updates": 0},
+        "stage s: decay exponential needs .* got 1.0 and 0",
+    ),
+    "optimizer's argument": (
+        {"optimizer": "muon", "muon_exclude": "words"},
+        "stage s: optimizer muon: exclude: 'words' is found in none of embedding/table, ",
+    ),
     "name": ({"name": "a b"}, "stage a b: 'a b' is not a valid module name"),
     "shared": (
         {"objectives": ({"loss": "fit"}, {"loss": "fool", "modules": ("network",)})},
@@ -188,7 +190,7 @@ def test_what_is_wrong_is_named(case):
 
 
 def test_a_wrong_plan_is_named():
-    with pytest.raises(ValueError, match=r"train\.repeats must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"train\.repeats: expected .* at least 1, got 0"):
         contest_trainer(repeats=0)
     with pytest.raises(ValueError, match="two have the same name: fit, fit"):
         contest_trainer(stages=STAGES[:1] * 2)
@@ -245,7 +247,10 @@ def test_a_stage_may_set_what_the_loss_takes():
     models, own = (trainer.gradients(stage, [batch])[0] for stage in trainer.plan.stages)
     assert_close(own, 3.0 * np.array(models))
     for options, message in (
-        ({"num_steps": 0}, "stage s: num_steps must be at least 1, got 0"),
+        (
+            {"num_steps": 0},
+            r"stage s: options\.num_steps: expected an integer of at least 1, got 0",
+        ),
         ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
     ):
         with pytest.raises(ValueError, match=message):
