@@ -88,10 +88,9 @@ def main(argv):
             f"got --mode {MODE.value}, --puzzle {PUZZLE.value}"
         )
     # These import TensorFlow; --help need not wait for it.
-    from rrn.distribute.cluster import find_cluster
-    from rrn.distribute.devices import keep_freed_memory
+    from rrn.distribute import find_cluster, keep_freed_memory
     from rrn.solving import solve
-    from rrn.training.experiment import run
+    from rrn.training import run
 
     keep_freed_memory()
     name = config_flags.get_config_filename(flags.FLAGS["config"])

@@ -16,9 +16,9 @@ import tensorflow as tf
 from benchmarks import harness, plain
 from configs import babi as babi_config
 from rrn.data import read_prepared, training_inputs
-from rrn.distribute.devices import parse_devices
+from rrn.distribute import parse_devices
 from rrn.tasks.babi import Babi
-from rrn.training.trainer import Trainer
+from rrn.training import Trainer
 
 DTYPES = "float32", "bfloat16"
 

@@ -8,7 +8,7 @@ import time
 
 import tensorflow as tf
 
-from rrn.distribute.devices import keep_freed_memory
+from rrn.distribute import keep_freed_memory
 
 keep_freed_memory()  # as main.py does
 

@@ -17,10 +17,10 @@ from benchmarks import harness, plain
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn.data import training_inputs
-from rrn.distribute.devices import parse_devices
+from rrn.distribute import parse_devices
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
-from rrn.training.trainer import Trainer
+from rrn.training import Trainer
 
 NAMES = [str(i) for i in range(16)]
 TASKS = {

@@ -21,9 +21,9 @@ import tensorflow as tf
 from benchmarks import harness, plain
 from configs import sudoku as sudoku_config
 from rrn.data import training_inputs
-from rrn.distribute.devices import parse_devices
+from rrn.distribute import parse_devices
 from rrn.tasks.sudoku import Sudoku
-from rrn.training.trainer import Trainer
+from rrn.training import Trainer
 
 DTYPES = "float32", "bfloat16"
 MODES = [f"{name} {dtype}" for name in ("plain", "rrn", "rrn recompute") for dtype in DTYPES]

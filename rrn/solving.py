@@ -23,7 +23,7 @@ from data_prep.sudoku.puzzles import (
     read_lines,
     repeats_digit,
 )
-from rrn.distribute.devices import parse_devices
+from rrn.distribute import parse_devices
 from rrn.reading import reading_scope
 from rrn.tasks.sudoku import Sudoku
 from rrn.weights import load_weights, model_variables

@@ -1,0 +1,34 @@
+"""Training on several devices and on several machines.
+
+devices.py    names of the towers' devices from a flag; the CPU's memory
+towers.py     one tower: the losses of its own batch and their gradients, on its own device
+gradients.py  the average of the towers' gradients
+sharding.py   which parameter server holds which rows of which variable
+variables.py  variables created in their places, and the list that shows where they are
+cluster.py    a cluster's processes: their roles, how they start and connect, how they fail
+listening.py  TensorFlow's servers on one address of the machine and no other
+"""
+
+from rrn.distribute.cluster import Cluster, connect, find_cluster, running, serve
+from rrn.distribute.devices import cpu_beside, keep_freed_memory, parse_devices
+from rrn.distribute.gradients import average_gradients
+from rrn.distribute.towers import TowerResult, tower_gradients
+from rrn.distribute.variables import Placement, format_variables, list_variables, plan_placement
+
+__all__ = [
+    "Cluster",
+    "Placement",
+    "TowerResult",
+    "average_gradients",
+    "connect",
+    "cpu_beside",
+    "find_cluster",
+    "format_variables",
+    "keep_freed_memory",
+    "list_variables",
+    "parse_devices",
+    "plan_placement",
+    "running",
+    "serve",
+    "tower_gradients",
+]

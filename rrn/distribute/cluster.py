@@ -1,4 +1,4 @@
-"""Processes: who is who in a cluster, servers, and the chief's connection to them.
+"""A cluster's processes: their roles, how they start and connect, how they fail.
 
 A cluster is described as TensorFlow and its Kubernetes operators do, by the environment variable
 TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "task": {"type":
@@ -18,12 +18,14 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
 from rrn.distribute.devices import CPU, keep_freed_memory
 from rrn.distribute.listening import listening_only_on
 
+Process = tuple[str, int, str]  # role, index, address
 ROLES = "chief", "worker", "ps", "evaluator"
 GONE_SECONDS = 10  # a process that refuses connections for so long has failed
 SILENT_SECONDS = 20  # a machine that lets a connection wait for so long has failed
@@ -32,34 +34,45 @@ PROBE_SECONDS = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """addresses: role -> list of "host:port"; role, index: this process's."""
+    """All processes of a cluster, and which of them this process is.
 
-    addresses: dict
+    Attributes:
+      addresses: maps a role to the list of its processes' addresses, "host:port".
+      role: this process's role, "chief", "worker", "ps" or "evaluator".
+      index: this process's place in the list of its role.
+      local: whether the chief starts the other processes itself, on its own machine.
+
+    Raises:
+      ValueError: the addresses do not make a cluster, or this process is not one of it.
+    """
+
+    addresses: dict[str, list[str]]
     role: str
     index: int
-    local: bool = False  # whether the chief starts the other processes itself
+    local: bool = False
 
     def __post_init__(self):
         _check(self.addresses, self.role, self.index)
 
-    def processes(self, *roles):
-        """[(role, index, address)] of some roles."""
+    def processes(self, *roles: str) -> list[Process]:
+        """The processes of some roles: (role, index, address) of each."""
         return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
 
-    def devices(self, role, kind=CPU):
-        """The names of a device of every process of a role."""
+    def devices(self, role: str, kind: str = CPU) -> list[str]:
+        """The full name of the device `kind` of every process of a role."""
         return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
 
-    def gone(self, *roles):
-        """[(role, index, address)] of some roles that cannot be reached now."""
+    def unreachable(self, *roles: str) -> list[Process]:
+        """The processes of some roles that cannot be reached now."""
         return [process for process in self.processes(*roles) if not is_reachable(process[2])]
 
 
-def parse_tf_config(text):
-    """The `Cluster` that TF_CONFIG describes.
+def parse_tf_config(text: str) -> Cluster:
+    """The cluster that a value of TF_CONFIG describes.
 
     Raises:
-      ValueError: not JSON, or not a cluster with this task; the message says what is wrong.
+      ValueError: the text is not JSON, or does not describe a cluster that this process is part of.
+        The message says what is wrong.
     """
     try:
         config = json.loads(text)
@@ -100,11 +113,19 @@ def _check(addresses, role, index):
         raise ValueError(f"TF_CONFIG: task {role} {index!r}: the cluster has {count} {role}")
 
 
-def find_cluster(local):
-    """The cluster that this process is part of, None if there is none.
+def find_cluster(local: str | None) -> Cluster | None:
+    """The cluster that this process is part of, if it is part of one.
 
-    local: the flag --local_cluster, "ps=2,worker=7": then this process is the chief of as many
-    processes of this machine, which `running` starts.
+    Args:
+      local: the flag --local_cluster, as "ps=2,worker=7". With it this process is the chief of so
+        many processes of this machine, which `running` starts. Without it the environment variable
+        TF_CONFIG describes the cluster.
+
+    Returns:
+      The cluster; None if there is neither a flag nor TF_CONFIG.
+
+    Raises:
+      ValueError: the flag or TF_CONFIG is malformed, or both are given.
     """
     text = os.environ.get("TF_CONFIG")
     if not local:
@@ -121,10 +142,12 @@ def find_cluster(local):
 
 
 @contextlib.contextmanager
-def running(cluster):
-    """Within it the processes of a local cluster run; prints who is where.
+def running(cluster: Cluster) -> Iterator[None]:
+    """Within it all processes of a cluster run.
 
-    They are ended, by their ids, with the scope, and end by themselves if this process fails.
+    If the cluster is local, this process starts the others and ends them with the scope; they end
+    by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
+    and ids of the processes that run here.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
@@ -191,11 +214,15 @@ def _start_server(cluster):
         )
 
 
-def serve(cluster, startup_timeout):
-    """Serves as worker or parameter server until the chief has come and gone.
+def serve(cluster: Cluster, startup_timeout: float) -> None:
+    """Serves as worker or parameter server until the chief has ended, and ends this process.
+
+    Args:
+      cluster: the cluster in which this process is a worker or a parameter server.
+      startup_timeout: the seconds within which the chief must be reachable.
 
     Raises:
-      ConnectionError: the address is not free, or no chief came within `startup_timeout` seconds.
+      ConnectionError: this process's address is not free, or the chief did not come in time.
     """
     server = _start_server(cluster)
     chief = cluster.addresses["chief"][0]
@@ -207,8 +234,8 @@ def serve(cluster, startup_timeout):
     os._exit(0)  # TensorFlow's server cannot be stopped otherwise
 
 
-def wait_for(processes, timeout):
-    """Waits until all of them, (role, index, address), can be reached.
+def wait_for(processes: Sequence[Process], timeout: float) -> None:
+    """Waits until all of the processes can be reached.
 
     Raises:
       ConnectionError: some cannot after `timeout` seconds; the message names them.
@@ -220,19 +247,30 @@ def wait_for(processes, timeout):
         time.sleep(0.1)
 
 
-def describe(processes):
+def describe(processes: Sequence[Process]) -> str:
+    """The processes' roles, indices and addresses in words."""
     return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
 
 
-def connect(cluster, startup_timeout):
-    """Makes this process the chief: afterwards the devices of all workers and servers are there.
+def connect(
+    cluster: Cluster, startup_timeout: float
+) -> tf.distribute.ParameterServerStrategy | None:
+    """Makes this process the chief: afterwards it sees the devices of all workers and servers.
 
-    Must come before TensorFlow's first operation. Where there are parameter servers, workers see
-    them and the chief, but not each other, so that one worker's end is no other's; then it returns
-    the strategy that TensorFlow's coordinator needs, else None.
+    Must be called before TensorFlow's first operation. Where there are parameter servers, each
+    worker is connected to them and to the chief but not to other workers, so that a worker that
+    fails does not take others with it.
+
+    Args:
+      cluster: the cluster of which this process is the chief.
+      startup_timeout: the seconds within which all workers and servers must be reachable.
+
+    Returns:
+      Where there are parameter servers, the strategy that TensorFlow's coordinator needs.
 
     Raises:
-      ConnectionError: a worker or server did not come within `startup_timeout` seconds.
+      ConnectionError: a worker or server did not come in time, or this process's address is not
+        free.
     """
     wait_for(cluster.processes("ps", "worker"), startup_timeout)
     ((role, index, address),) = cluster.processes("chief")
@@ -253,7 +291,7 @@ def connect(cluster, startup_timeout):
 
 
 @contextlib.contextmanager
-def reporting_failures(cluster, min_workers):
+def reporting_failures(cluster: Cluster, min_workers: int) -> Iterator[None]:
     """Within it, an error of TensorFlow's that comes from a process that has failed becomes a
     ConnectionError that names the process.
 
@@ -275,7 +313,7 @@ def reporting_failures(cluster, min_workers):
     def watch():
         gone_since = {}
         while not over.wait(PROBE_SECONDS):
-            gone, now = cluster.gone(*roles), time.monotonic()
+            gone, now = cluster.unreachable(*roles), time.monotonic()
             gone_since = {p: gone_since.get(p, now) for p in gone}
             lost = [p for p, since in gone_since.items() if now - since > 2 * GONE_SECONDS]
             workers = [process for process in lost if process[0] == "worker"]
@@ -287,7 +325,7 @@ def reporting_failures(cluster, min_workers):
     try:
         yield
     except tf.errors.OpError as error:
-        if gone := cluster.gone("ps", "worker"):
+        if gone := cluster.unreachable("ps", "worker"):
             raise ConnectionError(_lost(gone)) from error
         found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
         if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
@@ -328,8 +366,8 @@ def _check_free(role, index, address):
             ) from None
 
 
-def is_reachable(address):
-    """Whether a process takes connections there."""
+def is_reachable(address: str) -> bool:
+    """Whether a process takes connections at an address, "host:port"."""
     try:
         with socket.create_connection(_host_port(address), timeout=SILENT_SECONDS):
             return True
@@ -337,8 +375,8 @@ def is_reachable(address):
         return False
 
 
-def has_ended(address):
-    """Whether the process there has ended: it cannot be reached for `GONE_SECONDS`."""
+def has_ended(address: str) -> bool:
+    """Whether the process at an address has ended: it cannot be reached for `GONE_SECONDS`."""
     deadline = time.monotonic() + GONE_SECONDS
     while not is_reachable(address):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""From the --devices flag to the names of the towers' devices; the CPU's memory."""
+"""Names of the towers' devices from a flag; the CPU's memory."""
 
 import ctypes
 import os
@@ -13,12 +13,12 @@ CPU = "/device:CPU:0"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc's malloc.h
 
 
-def keep_freed_memory():
-    """Lets the process keep the memory of freed tensors for the next ones; call it before
-    TensorFlow's first operation.
+def keep_freed_memory() -> None:
+    """Lets this process keep the memory of freed tensors for the next ones.
 
     glibc's malloc gives large blocks back to the system, so that most tensors of megabytes begin
-    with thousands of page faults. Does nothing with another C library.
+    with thousands of page faults. Must be called before TensorFlow's first operation. Does nothing
+    where the C library is another one.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
@@ -27,8 +27,8 @@ def keep_freed_memory():
         libc.mallopt(M_MMAP_THRESHOLD, 2**25)  # the most it takes
 
 
-def cpu_beside(device):
-    """The first CPU of the process that has `device`."""
+def cpu_beside(device: str) -> str:
+    """The name of the first CPU of the process that has `device`."""
     spec = tf.DeviceSpec.from_string(device)
     if spec.job in (None, "localhost"):
         return CPU
@@ -56,15 +56,22 @@ def _logical_cpus(count):
     return [f"/device:CPU:{i}" for i in range(count)]
 
 
-def parse_devices(flag):
+def parse_devices(flag: str) -> list[str]:
     """One device name for each tower.
 
-    flag: "auto" (all GPUs, or one CPU tower), "cpu", "cpu:N" (N logical CPU devices), or GPU
-    numbers "0,1,2,3"; without any GPU the latter means as many logical CPU devices.
+    Must be called before TensorFlow's first operation if it is to make logical CPU devices.
+
+    Args:
+      flag: "auto" for all GPUs, or one CPU tower where there is none; "cpu"; "cpu:N" for N logical
+        CPU devices; or numbers of GPUs, as "0,1,2,3". Where there is no GPU, numbers of GPUs mean
+        as many logical CPU devices.
+
+    Returns:
+      Names such as "/device:GPU:0".
 
     Raises:
-      ValueError: nonsense, a duplicate, or a GPU that is not there; the message lists what is
-      there.
+      ValueError: the flag is none of these, names a device twice or a GPU that is not there. The
+        message lists the devices that are there.
     """
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)

@@ -1,22 +1,34 @@
-"""Averaging the towers' gradients."""
+"""The average of the towers' gradients."""
 
 import contextlib
+from collections.abc import Sequence
 
 import tensorflow as tf
 
+from rrn.optimizers.optimizer import Gradient
 
-def average_gradients(tower_gradients, weights, devices=None):
+
+def average_gradients(
+    tower_gradients: Sequence[Sequence[Gradient]],
+    weights: Sequence[float | tf.Tensor],
+    devices: Sequence[str] | None = None,
+) -> list[Gradient]:
     """The mean over towers of each variable's gradient, weighted by numbers of examples.
 
-    tower_gradients: for each tower a list with one gradient per variable: a tensor, a
-    `tf.IndexedSlices`, or None. weights: for each tower its number of examples. devices: where each
-    average is to be computed, the variables' devices; the current one if None.
+    Args:
+      tower_gradients: for each tower a list with one gradient for each variable. None stands for a
+        variable that the tower's loss does not depend on.
+      weights: for each tower its number of examples, a scalar.
+      devices: for each variable the device on which its average is computed, usually the variable's
+        own. Without them all averages are computed on the current device.
 
-    Returns one gradient per variable. None where no tower touches the variable: it keeps no update.
-    A None beside other towers' gradients counts as zero. `tf.IndexedSlices` only stay sparse.
+    Returns:
+      One gradient for each variable. It is None where all towers have None: such a variable gets no
+      update. Where only some towers have None, theirs counts as zero. It is a `tf.IndexedSlices`
+      where all that is averaged is.
 
     Raises:
-      ValueError: towers differ in their number of gradients or in that of weights.
+      ValueError: towers have different numbers of gradients, or there is not one weight for each.
     """
     lengths = {len(gradients) for gradients in tower_gradients}
     if len(lengths) != 1 or len(weights) != len(tower_gradients):

@@ -11,6 +11,7 @@ import ctypes
 import socket
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +43,12 @@ def _imports(library, name):
 
 
 @contextlib.contextmanager
-def listening_only_on(host, port):
+def listening_only_on(host: str, port: int) -> Iterator[None]:
     """Within it TensorFlow's servers that bind `port` do so on the address of `host` alone.
 
     Raises:
-      ConnectionError: when the scope ends, if `port` is open on any other address: not on Linux, or
-        with a TensorFlow that binds in another way.
+      ConnectionError: `port` is open on another address when the scope ends. This happens where the
+        system is not Linux, or with a version of TensorFlow that binds in another way.
     """
     address = socket.inet_aton(socket.gethostbyname(host))
     libc_bind = _BIND(("bind", ctypes.CDLL(None)))

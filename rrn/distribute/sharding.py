@@ -1,5 +1,10 @@
-"""Which parameter server holds which rows of which variable. No TensorFlow here: only sizes."""
+"""Which parameter server holds which rows of which variable. No TensorFlow here: only sizes.
 
+A policy is a function from variables and a number of servers to a plan: for each variable a list of
+its shards, in the order of their rows.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MIN_SHARD_BYTES = 256 * 1024  # `min_size` makes no smaller shards (TensorFlow's default, too)
@@ -10,11 +15,11 @@ class VariableSize(NamedTuple):
     """A variable before it exists. `bytes` is that of its values, without the optimizer's slots."""
 
     name: str
-    shape: tuple
+    shape: tuple[int, ...]
     bytes: int
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         return self.shape[0] if self.shape else 1
 
 
@@ -26,22 +31,25 @@ class Shard(NamedTuple):
     rows: int
 
 
-def whole(variables, num_servers):
+Plan = list[list[Shard]]
+
+
+def whole(variables: Sequence[VariableSize], num_servers: int) -> Plan:
     """Every variable on the first server."""
     return [[Shard(0, 0, variable.rows)] for variable in variables]
 
 
-def round_robin(variables, num_servers):
+def round_robin(variables: Sequence[VariableSize], num_servers: int) -> Plan:
     """Whole variables, dealt to the servers in the order of their creation."""
     return _deal(variables, num_servers, lambda variable: 1)
 
 
-def fixed_shards(variables, num_servers):
+def fixed_shards(variables: Sequence[VariableSize], num_servers: int) -> Plan:
     """Every variable in as many shards as there are servers, or rows if it has fewer."""
     return _deal(variables, num_servers, lambda variable: min(num_servers, variable.rows))
 
 
-def min_size(variables, num_servers):
+def min_size(variables: Sequence[VariableSize], num_servers: int) -> Plan:
     """As `fixed_shards`, but in fewer shards where they would be below `MIN_SHARD_BYTES`."""
 
     def count(variable):
@@ -66,7 +74,7 @@ def _deal(variables, num_servers, num_shards):
     return plan
 
 
-def balanced(variables, num_servers):
+def balanced(variables: Sequence[VariableSize], num_servers: int) -> Plan:
     """Largest first onto the emptiest server; split is only what would make it too large."""
     loads = [0.0] * num_servers
     mean = sum(variable.bytes for variable in variables) / num_servers
@@ -86,7 +94,7 @@ def balanced(variables, num_servers):
     return plan
 
 
-POLICIES = {
+POLICIES: dict[str, Callable[[Sequence[VariableSize], int], Plan]] = {
     "cpu": whole,
     "first_device": whole,
     "round_robin": round_robin,
@@ -96,18 +104,18 @@ POLICIES = {
 }
 
 
-def place(policy, variables, num_servers):
-    """For each `VariableSize` the list of its `Shard`s, in order of rows.
+def place(policy: str, variables: Sequence[VariableSize], num_servers: int) -> Plan:
+    """The plan of a policy, called by its name.
 
     Raises:
-      ValueError: no such policy.
+      ValueError: there is no such policy.
     """
     if policy not in POLICIES:
-        raise ValueError(f"variables.policy must be one of {', '.join(POLICIES)}, got {policy!r}")
+        raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
     return POLICIES[policy](variables, num_servers)
 
 
-def server_bytes(plan, variables, num_servers):
+def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> list[int]:
     """The bytes on each server."""
     loads = [0] * num_servers
     for variable, shards in zip(variables, plan, strict=True):
@@ -116,7 +124,7 @@ def server_bytes(plan, variables, num_servers):
     return loads
 
 
-def imbalance(plan, variables, num_servers):
+def imbalance(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> float:
     """The largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst."""
     loads = server_bytes(plan, variables, num_servers)
     return max(loads) * num_servers / sum(loads)

@@ -7,35 +7,56 @@ device.
 """
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from rrn.distribute.devices import cpu_beside
+from rrn.optimizers.optimizer import Gradient
 from rrn.reading import reading_scope
 
 
 @dataclasses.dataclass
 class TowerResult:
-    """One tower's losses, their gradients, and what else it gave.
+    """What `tower_gradients` computes on one tower.
 
-    gradients: for each loss a list with one gradient, or None, per variable of it.
-    reads: variable reference -> how many times the tower (its encoder included) reads the variable.
+    Attributes:
+      losses: scalars.
+      gradients: for each loss a list with one gradient for each of the loss's variables. A gradient
+        is None where the loss does not depend on the variable.
+      aux: what else `loss_fn` returned.
+      reads: maps a variable's reference (`variable.ref()`) to how many times the tower and its
+        encoder read the variable.
     """
 
-    losses: list
-    gradients: list
+    losses: list[tf.Tensor]
+    gradients: list[list[Gradient]]
     aux: Any
-    reads: dict
+    reads: Mapping[Any, int]
 
 
-def tower_gradients(device, encode, loss_fn, batch, variables):
-    """Losses of one tower, each with the gradients of its own variables, from one forward pass.
+def tower_gradients(
+    device: str,
+    encode: Callable[[Any], Any],
+    loss_fn: Callable[[Any, Any], tuple[Sequence[tf.Tensor], Any]],
+    batch: Any,
+    variables: Sequence[Sequence[tf.Variable]],
+) -> TowerResult:
+    """One tower: losses of a batch and the gradients of each, from one forward pass.
 
-    encode: batch -> nest of float tensors, on the CPU beside `device`.
-    loss_fn: (encodings, batch) -> (list of scalar losses, aux), on `device`.
-    variables: for each loss a list of what its gradients are taken of; those that only `encode` or
-    only `loss_fn` reads are both fine.
+    Args:
+      device: the tower's device.
+      encode: a function from the batch to a nest of float tensors, which runs on the CPU beside
+        `device`. It may return an empty nest.
+      loss_fn: a function from the encodings and the batch to a list of scalar losses and anything
+        else, which runs on `device`.
+      batch: the tower's own batch, a nest of tensors.
+      variables: for each loss a list of the variables of which to take its gradients. They may be
+        variables that `encode` reads, that `loss_fn` reads, or both.
+
+    Returns:
+      The losses, their gradients, what else `loss_fn` returned, and counts of the variables' reads.
     """
     encoder_device = cpu_beside(device)
     with (

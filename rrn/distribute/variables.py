@@ -1,32 +1,48 @@
-"""Where variables live, and the list of them that shows how they are shared."""
+"""Variables created in their places, and the list that shows where they are."""
 
+import contextlib
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from rrn.distribute.devices import CPU
-from rrn.distribute.sharding import POLICIES, VariableSize, imbalance, place, server_bytes
+from rrn.distribute.sharding import (
+    POLICIES,
+    Shard,
+    VariableSize,
+    imbalance,
+    place,
+    server_bytes,
+)
 from rrn.reading import ShardedVariable, shards
 
 
 @dataclasses.dataclass
 class Placement:
-    """Which device holds which rows of which variable, in the order of their creation.
+    """Which device holds which rows of which variable.
 
-    servers: names of devices; plan: for each of `variables` the list of its
-    `rrn.distribute.sharding.Shard`s; places: name of what was created, a variable or a shard of
-    one -> its device.
+    Attributes:
+      variables: names and sizes, in the order in which the variables are created.
+      servers: names of devices.
+      plan: for each variable a list of its shards, in the order of their rows.
+      places: maps the name of each variable that was created, or of each shard, to its device.
     """
 
-    variables: list
-    servers: list
-    plan: list
-    places: dict = dataclasses.field(default_factory=dict)
+    variables: list[VariableSize]
+    servers: list[str]
+    plan: list[list[Shard]]
+    places: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def scope(self, stand_in=None):
+    def scope(self, stand_in: str | None = None) -> contextlib.AbstractContextManager:
         """A scope in which variables are created in their places, split into their shards.
 
-        stand_in: the device on which they are created instead, if given.
+        Args:
+          stand_in: a device on which all of them are created instead.
+
+        Returns:
+          The context manager. It serves once, for the variables that were planned.
         """
         plans = iter(self.plan)
 
@@ -50,39 +66,50 @@ class Placement:
 
         return tf.variable_creator_scope(create)
 
-    def balance(self, policy):
+    def balance(self, policy: str) -> str:
         """A line with each server's bytes, and the imbalance."""
         args = self.plan, self.variables, len(self.servers)
         loads = ", ".join(f"{load:,}" for load in server_bytes(*args))
         return f"{policy:<14}largest server / mean {imbalance(*args):.3f}  (bytes: {loads})"
 
 
-def plan_placement(create, policy, devices, servers=()):
-    """The `Placement` by `policy` of the variables that `create()` makes.
+def plan_placement(
+    create: Callable[[], Any], policy: str, devices: Sequence[str], servers: Sequence[str] = ()
+) -> Placement:
+    """Plans where variables are, before there are any.
 
-    devices: the towers'; servers: the parameter servers' devices, if there are any. "cpu" is the
-    first server where there are servers.
+    Args:
+      create: a function that creates the variables; what it returns is not used.
+      policy: a name in `rrn.distribute.sharding.POLICIES`. "cpu" puts all variables on this
+        process's CPU, or on the first server where there are servers.
+      devices: the towers' devices.
+      servers: the parameter servers' devices, if there are any.
+
+    Returns:
+      The plan, within whose `scope` the variables are then created.
 
     Raises:
-      ValueError: no such policy, or one that does not fit the servers.
+      ValueError: there is no such policy, or it does not fit the servers.
     """
     if policy == "first_device" and servers:
-        raise ValueError("variables.policy=first_device has no use for parameter servers: ps=0")
+        raise ValueError("policy first_device has no use for parameter servers: ps=0")
     if policy == "first_device":
         servers = devices[:1]
     elif policy == "cpu" and not servers:
         servers = [CPU]
     elif policy in POLICIES and not servers:
         raise ValueError(
-            f"variables.policy={policy} needs parameter servers: --local_cluster=ps=N,worker=M or "
-            "TF_CONFIG"
+            f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
         )
     variables = variable_sizes(create)
     return Placement(variables, list(servers), place(policy, variables, len(servers)))
 
 
-def variable_sizes(create):
-    """`VariableSize`s of what `create()` makes, in order; nothing is computed, no memory taken."""
+def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
+    """The sizes of the variables that `create()` makes, in order.
+
+    Nothing is computed for it, and no memory is taken.
+    """
     sizes = []
 
     def note(next_creator, **arguments):
@@ -100,8 +127,8 @@ def variable_sizes(create):
     return sizes
 
 
-def format_policies(variables, servers):
-    """For every policy that puts variables on servers, the servers' bytes and the imbalance."""
+def format_policies(variables: Sequence[VariableSize], servers: Sequence[str]) -> str:
+    """A line for every policy that puts variables on servers: their bytes and the imbalance."""
     return "\n".join(
         Placement(variables, servers, place(policy, variables, len(servers))).balance(policy)
         for policy in POLICIES
@@ -109,7 +136,7 @@ def format_policies(variables, servers):
     )
 
 
-def short_device(name):
+def short_device(name: str) -> str:
     """CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0; another machine's job stays."""
     spec = tf.DeviceSpec.from_string(name)
     local = spec.job in (None, "localhost")
@@ -117,15 +144,25 @@ def short_device(name):
     return f"{place}{spec.device_type}:{spec.device_index}"
 
 
-def list_variables(variables, tower_reads, stage_variables, places=None):
-    """A row for each variable, or each of its shards, by name: {"name", "shape", "dtype", "bytes",
-    "stages", "device", "readers"}.
+def list_variables(
+    variables: Sequence[tf.Variable],
+    tower_reads: Mapping[str, Mapping[Any, int]],
+    stage_variables: Mapping[str, Sequence[tf.Variable]],
+    places: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Describes each variable, or each of its shards.
 
-    tower_reads: tower's name -> (variable reference -> number of reads in one update).
-    stage_variables: stage's name -> the variables that it trains.
-    places: names of shards -> the devices they are for, where they stand elsewhere now.
-    "stages" are those that train the variable. "readers" maps the towers that read the variable to
-    how many times each reads it in an update.
+    Args:
+      variables: variables, whole or in shards.
+      tower_reads: maps a tower's name to its `TowerResult.reads`.
+      stage_variables: maps the name of a stage of training to the variables that it trains.
+      places: maps names of variables or shards to the devices they are meant for, where these are
+        not the devices they stand on now.
+
+    Returns:
+      A row for each, sorted by name: {"name", "shape", "dtype", "bytes", "stages", "device",
+      "readers"}. "stages" are the names of the stages that train it; "readers" maps the names of
+      the towers that read it to how many times each does so in an update.
     """
     trained = {name: {v.ref() for v in shards(group)} for name, group in stage_variables.items()}
 
@@ -144,8 +181,8 @@ def list_variables(variables, tower_reads, stage_variables, places=None):
     return [row(variable) for variable in sorted(shards(variables), key=lambda v: v.name)]
 
 
-def format_variables(rows):
-    """The rows as a table with totals."""
+def format_variables(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows of `list_variables` as a table, with totals below."""
     table = [("name", "shape", "bytes", "trained in", "device", "readers (reads an update)")]
     for row in rows:
         shape, size = "x".join(map(str, row["shape"])), f"{row['bytes']:,}"

@@ -1,0 +1,19 @@
+"""Experiments from config to results; no task is named here.
+
+experiment.py      one experiment: train, evaluate, follow a cluster, list the variables
+fields.py          what a config's fields may be, and which of them a stage may set
+stages.py          which losses train which variables, and for how many updates
+trainer.py         one update on several devices, and many in one traced call
+machines.py        where a run's towers, variables and inputs are: one machine or a cluster
+worker_updates.py  how a cluster's workers make updates without waiting for each other
+evaluation.py      a task's outputs and results on a split
+checkpoints.py     the states of training on disk
+workdir.py         the folder of a run and its files
+progress.py        the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
+curves.py          the figures of a run's metrics over its updates
+"""
+
+from rrn.training.experiment import Experiment, run
+from rrn.training.trainer import Trainer
+
+__all__ = ["Experiment", "Trainer", "run"]

@@ -19,7 +19,7 @@ from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
-from rrn.training.fields import check_evaluate, check_train
+from rrn.training.fields import check_config
 from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
@@ -78,8 +78,7 @@ class Experiment:
         """machines: a `OneMachine` or `ClusterMachines`; stand_in: create all variables on this
         device, and only say where they would be.
         """
-        check_train(config.train)
-        check_evaluate(config.evaluate)
+        check_config(config)
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = read_prepared(config.data.path)
         create = functools.partial(create_task, config, self.data)

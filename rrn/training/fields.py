@@ -1,4 +1,4 @@
-"""What the fields of a config's `train` and `evaluate` may be, and where they may be set.
+"""What the fields that all configs have in common may be, and which of them a stage may set.
 
 A setting is added here and, with its usual value, in `configs.Train` or `configs.Evaluate`. One of
 an optimizer's own is called after it: `muon_exclude` is the argument `exclude` of `Muon`.
@@ -10,6 +10,7 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
+from rrn.distribute.sharding import POLICIES
 from rrn.optimizers import DECAYS, OPTIMIZERS
 
 # How an error calls a type, and what passes for one.
@@ -123,25 +124,32 @@ EVALUATE_FIELDS = {
     "passes": Field(int, at_least=1),
     "by_stage": Field(bool),
 }
+VARIABLES_FIELDS = {"policy": Field(str, choices=tuple(POLICIES))}
 
 
-def check_train(train: Mapping) -> None:
-    """Checks an experiment's `train`, with the own fields of its stages and their objectives.
+def check_config(config: Any) -> None:
+    """Checks an experiment's `train`, `evaluate` and `variables`.
 
     Raises:
       ValueError: an unknown field, or a value that its field does not take. The message gives the
         field's full name, as `train.stages[1].learning_rate`.
+    """
+    check_train(config.train)
+    _check(config.evaluate, EVALUATE_FIELDS, "evaluate")
+    _check(config.variables, VARIABLES_FIELDS, "variables")
+
+
+def check_train(train: Mapping) -> None:
+    """Checks an experiment's `train`, with its stages' and their objectives' own fields.
+
+    Raises:
+      ValueError: as `check_config`.
     """
     _check(train, TRAIN_FIELDS, "train")
     for i, stage in enumerate(train["stages"]):
         _check(stage, STAGE_FIELDS, f"train.stages[{i}]")
         for j, objective in enumerate(stage.get("objectives", ())):
             _check(objective, OBJECTIVE_FIELDS, f"train.stages[{i}].objectives[{j}]")
-
-
-def check_evaluate(evaluate: Mapping) -> None:
-    """Checks an experiment's `evaluate` as `check_train` its `train`."""
-    _check(evaluate, EVALUATE_FIELDS, "evaluate")
 
 
 def _check(values, fields, path):

@@ -175,7 +175,7 @@ def test_the_list_has_each_shard_and_the_imbalance_of_every_policy():
     ("policy", "servers", "message"),
     [
         ("gpu", (), r"policy must be one of cpu, first_device, .*, got 'gpu'"),
-        ("balanced", (), "policy=balanced needs parameter servers"),
+        ("balanced", (), "policy balanced needs parameter servers"),
         ("first_device", CPUS[:2], "first_device has no use for parameter servers"),
     ],
 )

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from rrn.training.fields import (
     SHARED_STAGE_FIELDS,
     STAGE_FIELDS,
     TRAIN_FIELDS,
-    check_evaluate,
+    check_config,
     check_train,
 )
 
@@ -36,6 +37,10 @@ def train(**fields):
     return vars(Train(**{**given, "stages": copy.deepcopy(STAGES), **fields}))
 
 
+def config(evaluate=EVALUATE, policy="cpu", **fields):
+    return SimpleNamespace(train=train(**fields), evaluate=evaluate, variables={"policy": policy})
+
+
 def error_of(check, *arguments):
     with pytest.raises(ValueError) as error:
         check(*arguments)
@@ -50,9 +55,8 @@ def test_the_table_has_the_fields_of_the_config_and_their_types(data, fields):
 
 
 def test_what_fits_is_taken():
-    check_train(train())
-    check_evaluate(EVALUATE)
-    check_train(train(stages=[], learning_rate=1))  # lists are tuples, integers are numbers
+    check_config(config())
+    check_config(config(stages=[], learning_rate=1))  # lists are tuples, integers are numbers
 
 
 NUMBERS = [
@@ -65,9 +69,9 @@ NUMBERS = [
 @pytest.mark.parametrize(("part", "name"), NUMBERS)
 def test_numbers_that_are_none_and_numbers_too_small_are_named(part, name, wrong):
     if part == "train":
-        message = error_of(check_train, train(**{name: wrong}))
+        message = error_of(check_config, config(**{name: wrong}))
     else:
-        message = error_of(check_evaluate, {**EVALUATE, name: wrong})
+        message = error_of(check_config, config({**EVALUATE, name: wrong}))
     assert message.startswith(f"{part}.{name}: expected a")
     assert message.endswith(f", got {wrong!r}")
 
@@ -144,10 +148,11 @@ def test_what_is_wrong_in_a_stage_is_said(case):
     assert found.startswith(f"train.stages[1].{message}")
 
 
-@pytest.mark.parametrize(("value", "shown"), [(1, "1"), ("yes", "'yes'")])
-def test_what_is_wrong_in_evaluate_is_said(value, shown):
-    message = error_of(check_evaluate, {**EVALUATE, "by_stage": value})
-    assert message == f"evaluate.by_stage: expected True or False, got {shown}"
+def test_what_is_wrong_in_evaluate_and_variables_is_said():
+    message = error_of(check_config, config({**EVALUATE, "by_stage": 1}))
+    assert message == "evaluate.by_stage: expected True or False, got 1"
+    message = error_of(check_config, config(policy="gpu"))
+    assert message.startswith("variables.policy: expected one of cpu, first_device, ")
 
 
 def test_a_stage_may_set_what_an_objective_may():
