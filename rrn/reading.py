@@ -5,8 +5,8 @@ device or another machine, each read is a copy; within `reading_scope` a variabl
 once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 
 A variable may be a `ShardedVariable`: rows of it, its shards, are variables of their own in several
-places. Layers read it as any other. Who takes gradients, updates or lists variables goes over the
-shards; who names, saves or loads them, over the variables.
+places. Layers read it as any other. Gradients, updates and listings iterate over
+`shards(variables)`; names, saving and loading use whole variables.
 """
 
 import contextlib

@@ -4,6 +4,8 @@ experiment.py      one experiment: train, evaluate, follow a cluster, list the v
 fields.py          what a config's fields may be, and which of them a stage may set
 stages.py          which losses train which variables, and for how many updates
 trainer.py         one update on several devices, and many in one traced call
+segments.py        examples that stay for several updates, with their recurrent states
+sampling.py        examples drawn by the validation error of their group
 machines.py        where a run's towers, variables and inputs are: one machine or a cluster
 worker_updates.py  how a cluster's workers make updates without waiting for each other
 evaluation.py      a task's outputs and results on a split

@@ -3,11 +3,13 @@
 import contextlib
 import functools
 import time
+from pathlib import Path
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.data import read_prepared, training_inputs
-from rrn.distribute.cluster import PROBE_SECONDS, has_ended, serve, wait_for
+from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, serve, wait_for
 from rrn.distribute.devices import CPU, parse_devices
 from rrn.distribute.variables import (
     format_policies,
@@ -28,21 +30,42 @@ from rrn.training.workdir import Workdir
 from rrn.weights import load_weights, model_variables, save_weights
 
 
-def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how):
-    """Runs `mode` ("train", "evaluate" or "variables") of the config `name` in folder `workdir`.
+def run(
+    config: ConfigDict,
+    name: str,
+    mode: str,
+    devices: str,
+    workdir: str | Path,
+    weights: str | Path | None = None,
+    cluster: Cluster | None = None,
+    sync: bool = True,
+    replicas_to_aggregate: int = 0,
+    startup_timeout: float = 60.0,
+) -> None:
+    """Trains, evaluates or shows the variables of one experiment.
 
-    cluster: the `rrn.distribute.cluster.Cluster` that this process plays a role in, if any; how:
-    `ClusterMachines`'s arguments.
+    Args:
+      config: the experiment's config.
+      name: what the results call the config.
+      mode: "train" (which evaluates in the end), "evaluate" or "variables".
+      devices: the flag --devices; see `parse_devices`. A cluster's devices are its workers', so
+        that it must be "auto" there.
+      workdir: the folder of the run.
+      weights: a weights file to start from, or to evaluate in place of the run's.
+      cluster: the cluster in which this process has a role, if there is one.
+      sync: in a cluster, whether the workers' gradients make one update together.
+      replicas_to_aggregate: with `sync`, how many workers' gradients make an update, the first to
+        come; 0 for all.
+      startup_timeout: the seconds in which a cluster's processes must have found each other.
 
     Raises:
-      ValueError: a config, flag or file that does not fit; the message says which and what would
-        be right.
-      ConnectionError: a process of the cluster that did not come or has gone.
-      FloatingPointError: a loss or gradient that is not finite.
+      ValueError: a config, flag or file does not fit. The message says which, and what would.
+      ConnectionError: a process of the cluster did not come or has failed.
+      FloatingPointError: a loss or its gradient is not finite.
     """
     if cluster and cluster.role in ("worker", "ps"):
-        return serve(cluster, how["startup_timeout"])
-    if not cluster and (not how.get("sync", True) or how.get("replicas_to_aggregate")):
+        return serve(cluster, startup_timeout)
+    if not cluster and (not sync or replicas_to_aggregate):
         raise ValueError(
             "--nosync and --replicas_to_aggregate are for clusters: --local_cluster or TF_CONFIG"
         )
@@ -52,9 +75,10 @@ def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how)
     if cluster and cluster.role == "chief":
         if devices != "auto":
             raise ValueError(f"--devices={devices}: a cluster's devices are its workers'")
-        machines = ClusterMachines(cluster, **how)
+        machines = ClusterMachines(cluster, sync, replicas_to_aggregate, startup_timeout)
     else:
         if cluster:  # the evaluator, alone with what the chief has written
+            config = config.copy_and_resolve_references()
             config.variables.policy = "cpu"
         machines = OneMachine(parse_devices(devices))
     if all("CPU" in device for device in machines.devices):  # there it costs nothing
@@ -64,7 +88,7 @@ def run(config, name, mode, devices, workdir, weights=None, cluster=None, **how)
     with machines.ready():
         experiment = Experiment(config, name, machines, Workdir(workdir))
         if cluster and cluster.role == "evaluator":
-            experiment.follow(cluster, how["startup_timeout"])
+            experiment.follow(cluster, startup_timeout)
         elif mode == "evaluate":
             experiment.evaluate(weights)
         else:
@@ -99,24 +123,24 @@ class Experiment:
             config.checkpoint_every_seconds,
             self.machines.writer,
         )
-        first_update = checkpoints.latest_update()
+        num_done = checkpoints.latest_update()
         # Before the trainer is made: averaged weights begin with what it finds.
-        if weights and first_update:
-            print(f"{workdir.path} goes on from update {first_update}, without {weights}")
+        if weights and num_done:
+            print(f"{workdir.path} goes on from update {num_done}, without {weights}")
         elif weights:
             load_weights(weights, self.variables)
         arrays = self.data.arrays("train")
-        inputs = self._inputs(arrays, first_update)
+        inputs = self._inputs(arrays, num_done)
         trainer = self._trainer(arrays, inputs)
         self._evaluation_data()
         # Only a config that can be trained and evaluated claims the folder.
         workdir.create({"config": self.name, **self.config.to_dict()})
         checkpoints.track(trainer)
-        workdir.keep_metrics_until(first_update)
+        workdir.keep_metrics_until(num_done)
         self._write_variables(trainer)
-        updates = self.machines.updates(trainer, arrays, self.config.seed)
+        update_maker = self.machines.update_maker(trainer, arrays, self.config.seed)
         with StopRequest() as stop:
-            self._train_until_done(trainer, updates, arrays, inputs, checkpoints, stop)
+            self._train_until_done(trainer, update_maker, arrays, inputs, checkpoints, stop)
         if stop.requested:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
             return
@@ -126,53 +150,53 @@ class Experiment:
         specs = [dataset.element_spec for dataset in inputs]
         return Trainer(self.task, self.config.train, self.machines.devices, specs, arrays)
 
-    def _inputs(self, arrays, first_update=0, shares=None):
-        """Each device's data set, from update `first_update` on."""
+    def _inputs(self, arrays, num_done=0, shares=None):
+        """Each device's data set, for what follows the first `num_done` updates."""
         return training_inputs(
             self.task,
             arrays,
             self.config.train.batch_size,
             len(self.machines.devices),
             self.config.seed,
-            first_update,
+            num_done,
             cpus=self.machines.cpus,
             shares=shares,
         )
 
-    def _train_until_done(self, trainer, updates, arrays, inputs, checkpoints, stop):
+    def _train_until_done(self, trainer, update_maker, arrays, inputs, checkpoints, stop):
         config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, plan.num_updates, config.batch_size)
-        update = int(trainer.update)
+        num_done = int(trainer.update)
         shares = None
-        updates.use(inputs, shares)
-        progress.start(update)
-        while update < plan.num_updates and not stop.requested:
+        update_maker.use(inputs, shares)
+        progress.start(num_done)
+        while num_done < plan.num_updates and not stop.requested:
             if shares != trainer.shares():
                 shares = trainer.shares()
-                updates.use(self._inputs(arrays, update, shares), shares)
-            stage = plan.stage(update).name if self.stages else None
-            ends = [plan.updates_left(update)] + [
-                every - update % every
+                update_maker.use(self._inputs(arrays, num_done, shares), shares)
+            stage = plan.stage(num_done).name if self.stages else None
+            until_pauses = [plan.updates_left(num_done)] + [
+                every - num_done % every
                 for every in (
                     config.log_every_updates,
                     config.evaluate_every_updates,
                     config.checkpoint_every_updates,
                 )
             ]
-            means, bad_update = updates.train(min(ends))
-            if bad_update >= 0:
+            means, not_finite = update_maker.train(min(until_pauses))
+            if not_finite >= 0:
                 raise FloatingPointError(
-                    f"update {int(bad_update)}: the loss or its gradient is not finite; "
+                    f"update {int(not_finite)}: the loss or its gradient is not finite; "
                     f"the last good checkpoint is {checkpoints.latest or 'none'}"
                 )
-            update = int(trainer.update)
-            progress.training(update, means, stage)
-            if update % config.evaluate_every_updates == 0 or plan.finished(update):
+            num_done = int(trainer.update)
+            progress.training(num_done, means, stage)
+            if num_done % config.evaluate_every_updates == 0 or plan.finished(num_done):
                 self._validate(trainer, evaluator, checkpoints, progress)
             if checkpoints.due():
                 checkpoints.save()
-            progress.start(update)
+            progress.start(num_done)
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
@@ -184,17 +208,17 @@ class Experiment:
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = evaluator.results()
-            update = int(trainer.update)
-            progress.validation(update, loss, results["metrics"])
+            num_done = int(trainer.update)
+            progress.validation(num_done, loss, results["metrics"])
             if trainer.sampler:
                 trainer.sampler.note(results)
-                progress.shares(update, trainer.shares())
+                progress.shares(num_done, trainer.shares())
             error = results["error"]
             best = self.stages or error <= checkpoints.best_error.numpy()
-            attributes = {"config": self.name, "update": update, "validation_error": error}
+            attributes = {"config": self.name, "update": num_done, "validation_error": error}
             if best:
                 save_weights(self.workdir / "weights.h5", self.variables, attributes)
-            if self.stages and (stage := trainer.plan.finished(update)):
+            if self.stages and (stage := trainer.plan.finished(num_done)):
                 save_weights(self._stage_weights(stage.name), self.variables, attributes)
         if best:
             checkpoints.save_best(error)
@@ -254,7 +278,7 @@ class Experiment:
             print(notes)
         figures = self.task.figures(results)
         if not weights:
-            figures.update(self._curves())
+            figures = {**figures, **self._curves()}
         for path in workdir.save_figures(figures):
             print(f"figure: {path}")
 
@@ -282,11 +306,11 @@ class Experiment:
                 restore_variables(path, self.variables, bool(config.average_decay))
             except tf.errors.NotFoundError:  # the chief has replaced it since
                 continue
-            seen, update = path, int(path.rsplit("-", 1)[1])
+            seen, num_done = path, int(path.rsplit("-", 1)[1])
             results, loss = evaluator.results()
-            line = {"update": update, "split": "valid", "mean_loss": loss, **results["metrics"]}
+            line = {"update": num_done, "split": "valid", "mean_loss": loss, **results["metrics"]}
             self.workdir.append("validation.jsonl", line)
-            print(f"update {update}  validation: mean_loss {loss:.4f}", flush=True)
+            print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 
     def _results_by_stage(self, evaluator):
         """Stage's name -> the task's results with the weights at its end, if it has ended."""

@@ -19,7 +19,7 @@ class OneMachine:
     def ready(self):
         return contextlib.nullcontext()
 
-    def updates(self, trainer, arrays, seed):
+    def update_maker(self, trainer, arrays, seed):
         """What makes the trainer's updates: a `SynchronousUpdates` or what has its methods."""
         return SynchronousUpdates(trainer)
 
@@ -74,8 +74,8 @@ class ClusterMachines:
         else:  # what each worker calls its own device
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
-    def updates(self, trainer, arrays, seed):
-        """As `OneMachine.updates`."""
+    def update_maker(self, trainer, arrays, seed):
+        """As `OneMachine.update_maker`."""
         if not self.sync:
             return AsynchronousUpdates(trainer, self._strategy, self.num_workers, arrays, seed)
         if self.num_gradients:

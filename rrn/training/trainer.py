@@ -36,7 +36,7 @@ class Trainer(tf.Module):
         self.averages = None
         if config.average_decay:
             self.averages = AveragedWeights(self.model_variables, config.average_decay)
-        # Where the variables are, so that whoever reaches them reaches it.
+        # Beside the first variable: a worker that can reach the model can reach this counter.
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.pool = None

@@ -23,7 +23,7 @@ FIELDS = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "num_updates": 100
 
 
 def make(machines, policy, folder):
-    """(trainer, its updates, its checkpoints) on some machines."""
+    """(trainer, what makes its updates, its checkpoints) on some machines."""
     tf.random.set_seed(0)
     placement = plan_placement(LineTask, policy, machines.devices, machines.servers)
     with placement.scope():
@@ -34,9 +34,9 @@ def make(machines, policy, folder):
     trainer = Trainer(task, line_config(**FIELDS), machines.devices, specs)
     checkpoints = Checkpoints(folder, 1000, 1000, machines.writer)
     checkpoints.track(trainer)
-    updates = machines.updates(trainer, task.arrays, 0)
-    updates.use(inputs, None)
-    return trainer, updates, checkpoints
+    update_maker = machines.update_maker(trainer, task.arrays, 0)
+    update_maker.use(inputs, None)
+    return trainer, update_maker, checkpoints
 
 
 def report(name, trainer, **others):
@@ -82,8 +82,8 @@ def main(folder):
             ("first_2", "balanced"),
         ):
             here = folder / f"{name}_{policy}"
-            trainer, updates, checkpoints = make(machines[name], policy, here)
-            result = metrics(updates.train(5))
+            trainer, update_maker, checkpoints = make(machines[name], policy, here)
+            result = metrics(update_maker.train(5))
             report(f"{name} {policy}", trainer, metrics=result)
             checkpoints.save()
         # The cluster's state goes on here, and this process's there.
@@ -91,15 +91,15 @@ def main(folder):
             ("one", "cpu", "sync_fixed_shards"),
             ("sync", "balanced", "one_cpu"),
         ):
-            trainer, updates, _ = make(machines[name], policy, folder / here)
+            trainer, update_maker, _ = make(machines[name], policy, folder / here)
             report(f"{name} restored", trainer)
-            updates.train(2)
+            update_maker.train(2)
             report(f"{name} went on", trainer)
         for name in ("first_1", "async"):
-            trainer, updates, _ = make(machines[name], "min_size", folder / name)
+            trainer, update_maker, _ = make(machines[name], "min_size", folder / name)
             report(f"{name} 0", trainer)
             for count in (20, 40):
-                report(f"{name} {count}", trainer, metrics=metrics(updates.train(20)))
+                report(f"{name} {count}", trainer, metrics=metrics(update_maker.train(20)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.distribute import Cluster
+from rrn.training import experiment
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.experiment import Experiment, run
 from rrn.training.machines import OneMachine
@@ -60,3 +62,18 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
                 kept.append(file["w"][()])
                 assert file.attrs["update"] == kept[-1]
         assert kept == expected
+
+
+def test_the_evaluator_of_a_cluster_leaves_the_given_config_as_it_is(config, monkeypatch, tmp_path):
+    config.variables.policy = "balanced"
+    cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
+    taken = []
+
+    def create(config, *_):
+        taken.append(config)
+        return types.SimpleNamespace(follow=lambda cluster, startup_timeout: None)
+
+    monkeypatch.setattr(experiment, "Experiment", create)
+    run(config, "babi", "train", "cpu", tmp_path, cluster=cluster)
+    assert taken[0].variables.policy == "cpu"  # it is alone
+    assert config.variables.policy == "balanced"
