@@ -1,19 +1,31 @@
 """What all experiments have in common: the fields of a config that `rrn.training` reads.
 
-An experiment gives those that have no value here, and whatever differs.
+A file of this package is one experiment. Its first recipe has the settings of the publication, and
+gives the fields that have no value here. Every other recipe is a function that starts from a named
+one and changes fields of it. `RECIPES` maps the variants that `--config FILE:VARIANT` takes to
+their recipes.
 """
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import ml_collections
+from ml_collections import ConfigDict
+
+Recipe = Callable[[], ConfigDict]
 
 
 @dataclasses.dataclass(kw_only=True)
 class Train:
-    """How it is trained."""
+    """How it is trained.
+
+    A field that nothing uses, as `decay_rate` without an exponential decay, keeps the value that it
+    has here.
+    """
 
     batch_size: int  # of all devices together
-    num_updates: int
+    num_updates: int = 0  # 0: each stage has its own
     stages: tuple = ()  # see rrn/training/stages.py; (): one, of all that is here
     repeats: int = 1  # of the stages
     optimizer: str = "adam"  # or muon, rmsprop
@@ -48,18 +60,27 @@ class Evaluate:
     by_stage: bool = True  # also with the weights at the end of each stage
 
 
-def experiment(*, task, data, model, train, evaluate):
+def experiment(
+    *, task: str, data: str, model: Mapping[str, Any], train: Train, evaluate: Evaluate
+) -> ConfigDict:
     """The config of an experiment.
 
-    task: a module of `rrn.tasks`; data: a prepared file; model: a dict of the task's own fields;
-    train: `Train`; evaluate: `Evaluate`.
+    Args:
+      task: the name of one of `rrn.tasks`.
+      data: the path of a prepared file.
+      model: the task's own fields.
+      train: how it is trained.
+      evaluate: on what it is evaluated.
+
+    Returns:
+      A config whose fields a recipe, or `--config.FIELD=VALUE`, may change.
     """
     return ml_collections.ConfigDict(
         {
             "task": task,
             "seed": 0,
             "data": {"path": data},
-            "model": model,
+            "model": dict(model),
             "train": vars(train),
             "evaluate": vars(evaluate),
             "variables": {"policy": "cpu"},  # where they are: see rrn/distribute/variables.py
@@ -67,14 +88,33 @@ def experiment(*, task, data, model, train, evaluate):
     )
 
 
-def check_variant(variant, variants):
-    """Raises ValueError for a variant that is not among `variants`."""
-    if variant not in variants:
-        raise ValueError(f"variants are {', '.join(variants[1:])}, got {variant!r}")
+def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], ConfigDict]:
+    """The `get_config` of a config file.
+
+    Args:
+      recipes: variant -> recipe; the variant "" is the file without a variant.
+
+    Returns:
+      A function of a variant, "" if it is not given. It raises ValueError, which names the
+      variants, for one that is not among them.
+    """
+
+    def get_config(variant: str = "") -> ConfigDict:
+        if variant not in recipes:
+            variants = ", ".join(name for name in recipes if name)
+            raise ValueError(f"variants are {variants}, got {variant!r}")
+        return recipes[variant]()
+
+    return get_config
 
 
-def few_updates(config, examples=0):
-    """Shortens training and evaluations, each on so many examples (0: all), to seconds."""
+def shorten(config: ConfigDict, examples: int = 0) -> None:
+    """Shortens a recipe to seconds of training and evaluation.
+
+    Args:
+      config: the recipe, which is changed.
+      examples: of each split that is evaluated; 0: all.
+    """
     config.train.update(
         batch_size=16,
         num_updates=20,

@@ -4,27 +4,27 @@
         --out data/pretty_clevr_128.h5
     python main.py --config configs/completion.py --devices 0,1,2,3
 
-Stages: the completion network alone by its reconstruction loss, then the discriminators alone, then
-both, each by its own loss on the same batch. The paper's numbers of updates, batch and widths; its
-images are photographs of 256 x 256, ours drawn scenes of 128 x 128.
+First the completion network alone is trained by its reconstruction loss, then the discriminators
+alone, then both, each by its own loss on the same batch. Numbers of updates, batch and widths are
+the publication's; its images are photographs of 256 x 256, ours are drawn scenes of 128 x 128.
+These settings have not been run to their end here.
 
-Variants:
-  quick   64 x 64, a fourth of the width:
+Variants; each result is of the test split, within the hole, after all stages:
+  quick   64 x 64, a fourth of the width: L1 0.0206, PSNR 19.37 dB (of filling with the nearest
+          pixel 0.0285 and 16.93), after 6.5 and 8 minutes in two runs on 2 cores of an AMD EPYC.
           python -m data_prep pretty_clevr --scenes 10000,500,1000 --images 64 \
               --out data/pretty_clevr_64.h5
-  digits  28 x 28, grey, a fourth of the width; L1 in the hole 0.095, PSNR 13.8 dB, of filling with
-          the nearest pixels 0.191 and 8.1 (test split of rendered digits, one seed):
+  digits  28 x 28, grey, a fourth of the width: L1 0.095, PSNR 13.8 dB (nearest pixel: 0.191 and
+          8.1) on rendered digits, one seed.
           python -m data_prep mnist --rendered --out data/mnist.h5
-  test    three updates of each stage on the images of quick: whether everything runs.
+  test    Three updates of each stage on the images of quick, to see whether everything runs.
 """
 
-from configs import Evaluate, Train, check_variant, experiment
-
-VARIANTS = "", "quick", "digits", "test"
+from configs import Evaluate, Train, experiment, look_up
 
 
-def three_stages(completion, discriminator, both):
-    """The plan for so many updates of each."""
+def three_stages(completion, discriminator, both, **first):
+    """The plan for so many updates of each stage; `first`: other fields of the first one."""
     generator, judge = ("network.completion",), ("network.discriminator",)
     return (
         {
@@ -32,6 +32,7 @@ def three_stages(completion, discriminator, both):
             "num_updates": completion,
             "loss": "reconstruction",
             "modules": generator,
+            **first,
         },
         {
             "name": "discriminator",
@@ -50,9 +51,8 @@ def three_stages(completion, discriminator, both):
     )
 
 
-def get_config(variant=""):
-    check_variant(variant, VARIANTS)
-    config = experiment(
+def paper():
+    return experiment(
         task="completion",
         data="data/pretty_clevr_128.h5",
         model={
@@ -66,7 +66,6 @@ def get_config(variant=""):
         train=Train(
             batch_size=96,
             stages=three_stages(90_000, 10_000, 400_000),
-            num_updates=0,  # of stages that give none
             optimizer="adam",
             learning_rate=2e-4,
             evaluate_every_updates=5_000,
@@ -74,33 +73,47 @@ def get_config(variant=""):
         ),
         evaluate=Evaluate(batch_size=96),
     )
-    if variant in ("quick", "digits", "test"):
-        config.data.path = "data/pretty_clevr_64.h5"
-        config.model.width = 16
-        config.model.dilations = (2, 4, 8)
-        config.model.patch_size = 32
-        config.model.adversarial_weight = 2e-3
-        config.model.compute_dtype = "bfloat16"
-        config.train.batch_size = 32
-        config.train.stages = three_stages(5000, 400, 800)
-        config.train.stages[0].update(learning_rate=2e-3, decay="cosine")
-        config.train.learning_rate = 5e-4
-        config.train.warmup_updates = 100
-        config.train.clip_norm = 1.0
-        config.train.evaluate_every_updates = 1000
-        config.train.checkpoint_every_seconds = 60
-    if variant == "digits":
-        config.data.path = "data/mnist.h5"
-        config.model.dilations = (2,)
-        config.model.patch_size = 16
-        config.train.batch_size = 64
-    if variant == "test":
-        config.model.width = 4
-        config.train.batch_size = 8
-        config.train.stages = three_stages(3, 3, 3)
-        config.train.log_every_updates = 3
-        config.train.evaluate_every_updates = 9
-        config.train.validation_examples = 32
-        config.evaluate.examples = 32
-        config.train.checkpoint_every_updates = 3
+
+
+def quick():
+    config = paper()
+    config.data.path = "data/pretty_clevr_64.h5"
+    config.model.width = 16
+    config.model.dilations = (2, 4, 8)
+    config.model.patch_size = 32
+    config.model.adversarial_weight = 2e-3
+    config.model.compute_dtype = "bfloat16"
+    config.train.batch_size = 32
+    config.train.stages = three_stages(5_000, 400, 800, learning_rate=2e-3, decay="cosine")
+    config.train.learning_rate = 5e-4
+    config.train.warmup_updates = 100
+    config.train.clip_norm = 1.0
+    config.train.evaluate_every_updates = 1_000
+    config.train.checkpoint_every_seconds = 60
     return config
+
+
+def digits():
+    config = quick()
+    config.data.path = "data/mnist.h5"
+    config.model.dilations = (2,)
+    config.model.patch_size = 16
+    config.train.batch_size = 64
+    return config
+
+
+def test():
+    config = quick()
+    config.model.width = 4
+    config.train.batch_size = 8
+    config.train.stages = three_stages(3, 3, 3)
+    config.train.log_every_updates = 3
+    config.train.evaluate_every_updates = 9
+    config.train.validation_examples = 32
+    config.train.checkpoint_every_updates = 3
+    config.evaluate.examples = 32
+    return config
+
+
+RECIPES = {"": paper, "quick": quick, "digits": digits, "test": test}
+get_config = look_up(RECIPES)

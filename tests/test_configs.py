@@ -28,7 +28,7 @@ DATA = {
 
 def experiments():
     for path in sorted((ROOT / "configs").glob("[!_]*.py")):
-        for variant in importlib.import_module(f"configs.{path.stem}").VARIANTS:
+        for variant in importlib.import_module(f"configs.{path.stem}").RECIPES:
             yield pytest.param(path.name, variant, id=f"{path.stem}:{variant}")
 
 
