@@ -136,6 +136,8 @@ class PrettyClevr:
             raise ValueError(
                 f"model.network must be one of {', '.join(networks)}, got {config.network!r}"
             )
+        if config.network == "mlp" and config.node_loss:
+            raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
         self.network = networks[config.network](config)
 
     # Inputs
@@ -160,7 +162,8 @@ class PrettyClevr:
         "anchor", "jumps" `[examples]`; and the "answers" `[examples, 8]`, by number of jumps.
 
         In training the scene is turned by any angle and scaled by 2^u, u in [-1, 1), about the
-        middle of the unit square.
+        middle of the unit square. With `markers_in_order` the object with marker k is the k-th, as
+        in the authors' data, else objects come in the file's order.
         """
         scene, start = examples // QUESTIONS, examples // (2 * OBJECTS) % OBJECTS
         jumps, by_marker = examples // 2 % OBJECTS, examples % 2
@@ -172,6 +175,11 @@ class PrettyClevr:
         names = tf.stack([colours, OBJECTS + markers], axis=1)  # [examples, 2, objects]
         anchor = tf.gather_nd(names, tf.stack([by_marker, start], 1), batch_dims=1)
         answers = tf.gather(tf.gather(names, 1 - by_marker, batch_dims=1), walk, batch_dims=1)
+        if self.config.markers_in_order:
+            order = tf.argsort(markers)
+            positions, colours, markers = (
+                tf.gather(values, order, batch_dims=1) for values in (positions, colours, markers)
+            )
         colours, markers = tf.one_hot(colours, OBJECTS), tf.one_hot(markers, OBJECTS)
         apart = positions[:, :, None] - tf.gather(positions, OTHERS, axis=1)
         return {

@@ -76,6 +76,11 @@ def test_another_network_is_an_error(data):
         make_task(data, network="x")
 
 
+def test_a_node_loss_without_nodes_is_an_error(data):
+    with pytest.raises(ValueError, match=r"model\.node_loss: the MLP has no nodes, got 1\.0"):
+        make_task(data, "mlp", node_loss=1.0)
+
+
 # Inputs
 
 
@@ -116,6 +121,36 @@ def test_every_question_and_answer_against_a_plain_walk(data):
         expected = [[distances[i, j] for j in range(8) if j != i] for i in range(8)]
         np.testing.assert_allclose(batch["distances"][place - 1], expected, rtol=1e-5)
     assert place == len(batch["jumps"])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_with_markers_in_order_the_kth_object_has_marker_k(data, training):
+    """The scenes, turned or not, and their questions are the same; only objects' order differs."""
+    as_stored, in_order = (
+        all_questions(make_task(data, variant), data, training=training)
+        for variant in ("mlp", "mlp_in_order")
+    )
+    for name in ("anchor", "jumps", "answers"):
+        np.testing.assert_array_equal(in_order[name], as_stored[name])
+    markers = in_order["objects"][..., 10:]
+    np.testing.assert_array_equal(markers, np.broadcast_to(np.eye(8), markers.shape))
+    order = np.argsort(as_stored["objects"][..., 10:].argmax(-1), axis=-1)
+    assert (order != np.arange(8)).any()
+    expected = np.take_along_axis(as_stored["objects"], order[..., None], axis=1)
+    np.testing.assert_array_equal(in_order["objects"], expected)
+    apart = expected[:, :, None, :2] - expected[:, OTHERS, :2]
+    np.testing.assert_allclose(in_order["distances"], np.linalg.norm(apart, axis=-1), rtol=1e-5)
+
+
+def test_the_order_of_objects_changes_nothing_for_the_network_over_objects(data):
+    """So the order matters to the MLP alone."""
+    losses = []
+    for markers_in_order in (False, True):
+        tf.random.set_seed(0)
+        task = make_task(data, markers_in_order=markers_in_order)
+        batch = {name: value[:64] for name, value in all_questions(task, data).items()}
+        losses.append(task.loss({}, batch, None)[0]["loss"])
+    assert_close(*losses)
 
 
 def test_training_turns_and_scales_and_changes_nothing_else(data):
