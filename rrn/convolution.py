@@ -5,20 +5,38 @@ Images are `[batch, height, width, channels]`. Kernels start uniform in ±sqrt(6
 `compute_dtype` is the type of the convolutions; variables are always float32.
 """
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from rrn.reading import read
 
 
-def he_uniform(shape, fan_in):
-    """Uniform in ±sqrt(6 / fan_in); fan_in: how many inputs add up to one output."""
+def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
+    """Draws the initial values of a kernel, uniform in ±sqrt(6 / fan_in).
+
+    Args:
+      shape: the kernel's shape.
+      fan_in: the number of inputs that add up to one output.
+
+    Returns:
+      A tensor of `shape`.
+    """
     limit = (6.0 / fan_in) ** 0.5
     return tf.random.uniform(shape, -limit, limit)
 
 
 @tf.custom_gradient
-def bias_add(x, b):
-    """x + b for x `[batch, height, width, size]`, b `[size]`; see `rrn.layers.bias_add`."""
+def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """Computes x + b; the gradient is `tf.reduce_sum`, for the reasons of `rrn.layers.bias_add`.
+
+    Args:
+      x: `[batch, height, width, size]`.
+      b: `[size]`.
+
+    Returns:
+      `[batch, height, width, size]`.
+    """
 
     def gradient(dy):
         return dy, tf.reduce_sum(dy, axis=[0, 1, 2])
@@ -27,10 +45,20 @@ def bias_add(x, b):
 
 
 class Conv2D(tf.Module):
-    """Kernel w `[kernel_size, kernel_size, input_size, output_size]`, bias b `[output_size]`.
+    """A convolution with bias; zeros surround the image ("SAME" padding).
 
-    Output pixel (y, x) sees the kernel_size² pixels around (stride y, stride x) that are `dilation`
-    apart, zeros where the image ends ("SAME" padding).
+    Output pixel (y, x) sees kernel_size² pixels around (stride y, stride x) that are `dilation`
+    apart. The kernel w is `[kernel_size, kernel_size, input_size, output_size]`, the bias b
+    `[output_size]`.
+
+    Args:
+      input_size: the number of channels that come in.
+      output_size: the number of channels that go out.
+      kernel_size: the kernel's height and width.
+      stride: how far apart in the input two neighbouring output pixels are.
+      dilation: how far apart in the input two neighbouring elements of the kernel are.
+      compute_dtype: the type of the convolution and of its output.
+      name: the first part of the variables' names.
 
     Raises:
       ValueError: stride and dilation are both above 1.
@@ -38,13 +66,13 @@ class Conv2D(tf.Module):
 
     def __init__(
         self,
-        input_size,
-        output_size,
-        kernel_size,
-        stride=1,
-        dilation=1,
-        compute_dtype=tf.float32,
-        name="conv",
+        input_size: int,
+        output_size: int,
+        kernel_size: int,
+        stride: int = 1,
+        dilation: int = 1,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "conv",
     ):
         super().__init__(name=name)
         if stride > 1 and dilation > 1:
@@ -57,28 +85,48 @@ class Conv2D(tf.Module):
             self.w = tf.Variable(he_uniform(shape, fan_in), name="w")
             self.b = tf.Variable(tf.zeros([output_size]), name="b")
 
-    def __call__(self, x):
-        """`[batch, height, width, input_size]` to `[batch, ⌈height / stride⌉, ⌈width / stride⌉,
-        output_size]`, in `compute_dtype`.
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Convolves images.
+
+        Args:
+          x: `[batch, height, width, input_size]`.
+
+        Returns:
+          `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`, in `compute_dtype`.
         """
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)
         if self.dilation == 1:
             return bias_add(tf.nn.conv2d(x, w, self.stride, "SAME"), b)
-        # By batches of every dilation-th pixel: without oneDNN, which is off on CPUs that have no
-        # AVX-512, tf.nn.conv2d has no gradient with dilations.
+        # atrous_conv2d makes a batch of every dilation-th pixel. tf.nn.conv2d with dilations has no
+        # gradient without oneDNN, which is off on CPUs that have no AVX-512.
         return bias_add(tf.nn.atrous_conv2d(x, w, self.dilation, "SAME"), b)
 
 
 class ConvTranspose2D(tf.Module):
     """The transpose of a convolution with `stride`: an image `stride` times as high and wide.
 
-    Kernel w `[kernel_size, kernel_size, output_size, input_size]`, bias b `[output_size]`. Every
-    input pixel adds its multiple of the kernel to the output around (stride y, stride x).
+    Every input pixel (y, x) adds its multiple of the kernel to the output around
+    (stride y, stride x). The kernel w is `[kernel_size, kernel_size, output_size, input_size]`, the
+    bias b `[output_size]`.
+
+    Args:
+      input_size: the number of channels that come in.
+      output_size: the number of channels that go out.
+      kernel_size: the kernel's height and width.
+      stride: how far apart in the output two neighbouring input pixels are.
+      compute_dtype: the type of the convolution and of its output.
+      name: the first part of the variables' names.
     """
 
     def __init__(
-        self, input_size, output_size, kernel_size, stride, compute_dtype=tf.float32, name="conv"
+        self,
+        input_size: int,
+        output_size: int,
+        kernel_size: int,
+        stride: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "conv",
     ):
         super().__init__(name=name)
         self.stride = stride
@@ -89,9 +137,14 @@ class ConvTranspose2D(tf.Module):
             self.w = tf.Variable(he_uniform(shape, fan_in), name="w")
             self.b = tf.Variable(tf.zeros([output_size]), name="b")
 
-    def __call__(self, x):
-        """`[batch, height, width, input_size]` to `[batch, stride * height, stride * width,
-        output_size]`, in `compute_dtype`.
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Enlarges images.
+
+        Args:
+          x: `[batch, height, width, input_size]`.
+
+        Returns:
+          `[batch, stride * height, stride * width, output_size]`, in `compute_dtype`.
         """
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)

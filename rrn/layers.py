@@ -5,27 +5,41 @@ biases. `compute_dtype` is the type of the matrix products; variables are always
 """
 
 import itertools
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from rrn.reading import read
 
-SUM_PARTS = 64  # of many rows that are summed: all cores work, and on what a cache holds
+SUM_PARTS = 64  # rows are summed in so many parts: all cores work, each on what its cache holds
 
 
-def glorot_uniform(shape):
-    """Uniform in ±sqrt(6 / (fan_in + fan_out)) for a matrix of `shape` [fan_in, fan_out]."""
+def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
+    """Draws the initial values of a matrix, uniform in ±sqrt(6 / (fan_in + fan_out)).
+
+    Args:
+      shape: [fan_in, fan_out].
+
+    Returns:
+      A tensor of `shape`.
+    """
     limit = (6.0 / sum(shape)) ** 0.5
     return tf.random.uniform(shape, -limit, limit)
 
 
 @tf.custom_gradient
-def bias_add(x, b):
-    """x + b for x `[rows, size]`, b `[size]`; TensorFlow fuses it with the product before and the
-    ReLU after.
+def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """Computes x + b; TensorFlow fuses it with the product before and the ReLU after.
 
-    The gradient is `tf.reduce_sum`: TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
-    input is bfloat16 (4,096 ones give 256), and is half as fast there.
+    The gradient is `tf.reduce_sum`. TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
+    input is bfloat16 (4,096 ones give 256), and takes twice as long there.
+
+    Args:
+      x: `[rows, size]`.
+      b: `[size]`.
+
+    Returns:
+      `[rows, size]`.
     """
 
     def gradient(dy):
@@ -38,52 +52,112 @@ def bias_add(x, b):
 
 
 class Linear(tf.Module):
-    """x w + b, with w `[input_size, output_size]` and b `[output_size]`."""
+    """y = x w + b, with w `[input_size, output_size]` and b `[output_size]`.
 
-    def __init__(self, input_size, output_size, compute_dtype=tf.float32, name="linear"):
+    Args:
+      input_size: the size of x.
+      output_size: the size of y.
+      compute_dtype: the type of the product and of y.
+      name: the first part of the variables' names.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "linear",
+    ):
         super().__init__(name=name)
         self.compute_dtype = tf.as_dtype(compute_dtype)
         with self.name_scope:
             self.w = tf.Variable(glorot_uniform([input_size, output_size]), name="w")
             self.b = tf.Variable(tf.zeros([output_size]), name="b")
 
-    def __call__(self, x):
-        """Maps `[..., input_size]` to `[..., output_size]` in `compute_dtype`."""
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Computes x w + b.
+
+        Args:
+          x: `[..., input_size]`.
+
+        Returns:
+          `[..., output_size]`, in `compute_dtype`.
+        """
         return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
 
-    def product(self, x, w):
-        """x `[..., size]` times w, some or all rows of the kernel (see `split_kernel`)."""
+    def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        """Multiplies x with some or all rows of the kernel.
+
+        Args:
+          x: `[..., size]`.
+          w: `[size, output_size]`, in `compute_dtype`; see `split_kernel`.
+
+        Returns:
+          `[..., output_size]`, in `compute_dtype`.
+        """
         x = tf.cast(x, self.compute_dtype)
         if x.shape.rank == 2:
             return tf.matmul(x, w)
         rows = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), w)
         return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [w.shape[1]]], 0))
 
-    def split_kernel(self, sizes):
-        """The kernel's rows in parts of `sizes`.
+    def add_bias(self, x: tf.Tensor) -> tf.Tensor:
+        """Computes x + b.
 
-        A layer over a concatenation is the sum of the products with such parts, so that each input
-        may be multiplied where it has the fewest rows.
+        Args:
+          x: `[..., output_size]`.
+
+        Returns:
+          `[..., output_size]`, in x's type.
         """
-        return tf.split(read(self.w, self.compute_dtype), sizes)
-
-    def followed_by(self, kernel):
-        """(w kernel, b kernel): this layer and a product with `kernel` after it, as one layer."""
-        w, b = read(self.w), read(self.b)[None]
-        kernel = tf.cast(kernel, tf.float32)
-        folded = tf.matmul(w, kernel), tf.matmul(b, kernel)[0]
-        return [tf.cast(part, self.compute_dtype) for part in folded]
-
-    def add_bias(self, x):
-        """x `[..., output_size]` + b."""
         b = read(self.b, x.dtype)
         return bias_add(x, b) if x.shape.rank == 2 else x + b
 
+    def split_kernel(self, sizes: Sequence[int]) -> list[tf.Tensor]:
+        """Splits the kernel by rows.
+
+        A layer over a concatenation of inputs is the sum of the inputs' products with such parts of
+        the kernel. So each input may be multiplied where it has the fewest rows.
+
+        Args:
+          sizes: each input's size; one of them may be -1, for what the others leave.
+
+        Returns:
+          A kernel `[size, output_size]` for each of the sizes, in `compute_dtype`.
+        """
+        return tf.split(read(self.w, self.compute_dtype), sizes)
+
+    def followed_by(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Multiplies out this layer and a product after it.
+
+        Args:
+          kernel: `[output_size, next_size]`.
+
+        Returns:
+          (w kernel, b kernel), `[input_size, next_size]` and `[next_size]`, multiplied in float32
+          and cast to `compute_dtype`: x (w kernel) + b kernel = (x w + b) kernel.
+        """
+        w, b = read(self.w), read(self.b)[None]
+        kernel = tf.cast(kernel, tf.float32)
+        folded = tf.matmul(w, kernel), tf.matmul(b, kernel)[0]
+        return tuple(tf.cast(part, self.compute_dtype) for part in folded)
+
 
 class MLP(tf.Module):
-    """ReLU layers of the given sizes, then a linear one: sizes = [input, hidden ..., output]."""
+    """ReLU layers, then a linear one.
 
-    def __init__(self, sizes, compute_dtype=tf.float32, name="mlp"):
+    Args:
+      sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
+      compute_dtype: the type of the products and of the output.
+      name: the first part of the variables' names.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "mlp",
+    ):
         super().__init__(name=name)
         with self.name_scope:
             self.layers = [
@@ -91,17 +165,35 @@ class MLP(tf.Module):
                 for i, (size, next_size) in enumerate(itertools.pairwise(sizes))
             ]
 
-    def __call__(self, x, after_relu=None):
-        """Maps `[..., input]` to `[..., output]`.
+    def __call__(
+        self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
+        """Applies all layers.
 
-        `after_relu(x, i)`, if given, is applied to the i-th hidden layer's output (dropout).
+        Args:
+          x: `[..., input]`.
+          after_relu: a function (x, i) that is applied to the output of the i-th ReLU layer, from
+            0, as for dropout.
+
+        Returns:
+          `[..., output]`, in `compute_dtype`.
         """
         first, *rest = self.layers
         x = first(x)
         return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
 
-    def hidden_layers(self, x, after_relu=None):
-        """From what the first layer gives, before its ReLU, to the last layer's input."""
+    def hidden_layers(
+        self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
+        """Applies what lies between the first and the last layer: ReLUs, and layers between them.
+
+        Args:
+          x: `[..., size]`, what the first layer gives, before its ReLU.
+          after_relu: see `__call__`.
+
+        Returns:
+          The last layer's input.
+        """
         for i, layer in enumerate([None, *self.layers[1:-1]]):
             x = tf.nn.relu(x if layer is None else layer(x))
             x = after_relu(x, i) if after_relu else x
@@ -109,51 +201,106 @@ class MLP(tf.Module):
 
 
 class Embedding(tf.Module):
-    """One row of `[vocabulary_size, size]` per id."""
+    """A table `[vocabulary_size, size]` with a row for each id.
 
-    def __init__(self, vocabulary_size, size, name="embedding"):
+    Args:
+      vocabulary_size: the number of ids.
+      size: the size of a row.
+      name: the first part of the variable's name.
+    """
+
+    def __init__(self, vocabulary_size: int, size: int, name: str = "embedding"):
         super().__init__(name=name)
         with self.name_scope:
             self.table = tf.Variable(glorot_uniform([vocabulary_size, size]), name="table")
 
-    def __call__(self, ids):
-        """Maps integers `[...]` to `[..., size]`; the gradient is sparse (`tf.IndexedSlices`)."""
+    def __call__(self, ids: tf.Tensor) -> tf.Tensor:
+        """Looks up rows.
+
+        Args:
+          ids: integers `[...]`.
+
+        Returns:
+          `[..., size]`. The table's gradient is sparse, `tf.IndexedSlices`.
+        """
         return tf.gather(read(self.table), ids)
 
 
 class LSTMCell(tf.Module):
     """LSTM with one kernel w `[input_size + hidden_size, 4 * hidden_size]` and a bias b.
 
-    i, j, f, o = split([x, h] w + b)        (in this order)
-    c' = σ(f + 1) c + σ(i) tanh(j)          (forget bias 1, added in the forward pass)
-    h' = σ(o) tanh(c')
+        i, j, f, o = split([x, h] w + b)        in this order
+        c' = σ(f + 1) c + σ(i) tanh(j)          forget bias 1, added in the forward pass
+        h' = σ(o) tanh(c')
 
-    The products run in `compute_dtype`; gates and state are float32.
+    Products run in `compute_dtype`; gates and state are float32.
+
+    Args:
+      input_size: the size of x.
+      hidden_size: the size of h and c.
+      compute_dtype: the type of the products.
+      name: the first part of the variables' names.
     """
 
-    def __init__(self, input_size, hidden_size, compute_dtype=tf.float32, name="lstm"):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "lstm",
+    ):
         super().__init__(name=name)
         self.hidden_size = hidden_size
         with self.name_scope:
             self.linear = Linear(input_size + hidden_size, 4 * hidden_size, compute_dtype)
 
-    def __call__(self, x, state=None):
-        """x `[rows, input_size]`, state (h, c) each `[rows, hidden_size]`, None for zeros;
-        returns the new (h, c).
+    def __call__(
+        self, x: tf.Tensor, state: Sequence[tf.Tensor] | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Makes one step.
+
+        Args:
+          x: `[rows, input_size]`.
+          state: (h, c), each `[rows, hidden_size]`; None for zeros, which take fewer operations.
+
+        Returns:
+          The new (h, c), each `[rows, hidden_size]`.
         """
         dtype = self.linear.compute_dtype
         return self.advance(x, state, read(self.linear.w, dtype), read(self.linear.b, dtype))
 
-    def following(self, layer):
-        """(kernel, bias) with which `advance` takes the input of `layer`, a linear layer without
-        activation, for its output.
+    def following(self, layer: Linear) -> tuple[tf.Tensor, tf.Tensor]:
+        """Multiplies out a linear layer without activation and the cell that follows it.
+
+        Args:
+          layer: a layer whose output is the cell's x.
+
+        Returns:
+          (kernel, bias) for `advance`, which then takes the layer's input in place of its output:
+          `[layer's input_size + hidden_size, 4 * hidden_size]` and `[4 * hidden_size]`.
         """
         w_x, w_h = self.linear.split_kernel([-1, self.hidden_size])
         w, b = layer.followed_by(w_x)
         return tf.concat([w, w_h], axis=0), b + read(self.linear.b, b.dtype)
 
-    def advance(self, x, state, kernel, bias):
-        """As the cell itself, with another kernel and bias in place of its own."""
+    def advance(
+        self,
+        x: tf.Tensor,
+        state: Sequence[tf.Tensor] | None,
+        kernel: tf.Tensor,
+        bias: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Makes one step with another kernel and bias in place of the cell's own.
+
+        Args:
+          x: `[rows, size]`.
+          state: (h, c), each `[rows, hidden_size]`; None for zeros.
+          kernel: `[size + hidden_size, 4 * hidden_size]`.
+          bias: `[4 * hidden_size]`.
+
+        Returns:
+          The new (h, c), each `[rows, hidden_size]`.
+        """
         if state is None:
             kernel = kernel[: -self.hidden_size]
         else:

@@ -1,41 +1,96 @@
-"""Random draws keyed by seed, update and example: the same whatever the number of devices or
-restarts.
+"""Random draws keyed by seed, update and example: the same on any number of devices, and in a run
+that was stopped and resumed.
 """
+
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 
-def fold_in(seed, *data):
-    """A seed `[2]` derived from `seed` and the integers `data`."""
+def fold_in(seed: tf.Tensor | Sequence[int], *data: tf.Tensor | int) -> tf.Tensor:
+    """Derives a seed from another one and some numbers.
+
+    Args:
+      seed: integers `[2]`.
+      *data: integers, folded in one after the other: their order matters.
+
+    Returns:
+      The derived seed, integers `[2]`.
+    """
     for value in data:
         seed = tf.random.experimental.stateless_fold_in(seed, tf.cast(value, tf.int64))
     return seed
 
 
-def uniform(seed, shape, minval=0, maxval=None, dtype=tf.float32):
-    """Draws that depend on `seed` `[2]` and `shape` alone, the same on every kind of device."""
+def uniform(
+    seed: tf.Tensor | Sequence[int],
+    shape: tf.Tensor | Sequence[int],
+    minval: float = 0,
+    maxval: float | None = None,
+    dtype: tf.DType = tf.float32,
+) -> tf.Tensor:
+    """Draws numbers that depend on the seed and the shape alone, the same on every kind of device.
+
+    Args:
+      seed: integers `[2]`.
+      shape: the shape of the result.
+      minval: the smallest number.
+      maxval: the bound that no number reaches; 1 if not given, which only floats may leave out.
+      dtype: the result's type, of integers or floats.
+
+    Returns:
+      A tensor of `shape`.
+    """
     return tf.random.stateless_uniform(
         shape, seed, minval, maxval, dtype, alg=tf.random.Algorithm.PHILOX
     )
+
+
+def dropout_weights(draws: tf.Tensor, keep_probability: float) -> tf.Tensor:
+    """Turns uniform draws into weights that drop some values and scale up the others.
+
+    Args:
+      draws: draws in [0, 1), of any shape.
+      keep_probability: the probability of a value to be kept.
+
+    Returns:
+      Weights 0 or 1 / keep_probability, of the draws' shape. Their mean is 1.
+    """
+    return tf.cast(draws < keep_probability, tf.float32) / keep_probability
 
 
 class ExampleRandom:
     """Draws for some examples of a global batch.
 
     Every device draws for the whole batch and takes the rows of its own examples, so that an
-    example's draws do not depend on the device it is on. Without a global batch (in evaluation)
+    example's draws do not depend on the device it is on. Without a global batch, in evaluation,
     each example has a seed of its own.
 
-    seed: integers `[2]`, already folded with the update; rows: integers `[examples]`, the examples'
-    places in the global batch, or any numbers of theirs; batch_size: examples in the global batch,
-    None if there is none.
+    Args:
+      seed: integers `[2]`; in training the update is folded in.
+      rows: integers `[examples]`, the examples' places in the global batch. Without a global batch
+        they are any numbers that tell examples apart.
+      batch_size: the number of examples in the global batch, None if there is none.
     """
 
-    def __init__(self, seed, rows, batch_size=None):
+    def __init__(
+        self,
+        seed: tf.Tensor | Sequence[int],
+        rows: tf.Tensor | Sequence[int],
+        batch_size: int | None = None,
+    ):
         self.seed, self.rows, self.batch_size = seed, rows, batch_size
 
-    def uniform(self, shape, *salt):
-        """Draws in [0, 1) `[examples, *shape]`; each `salt` (integers) gives other draws."""
+    def uniform(self, shape: Sequence[int], *salt: int) -> tf.Tensor:
+        """Draws numbers in [0, 1) for every example.
+
+        Args:
+          shape: the shape of one example's draws.
+          *salt: integers; other ones give other draws.
+
+        Returns:
+          `[examples, *shape]`.
+        """
         seed = fold_in(self.seed, *salt)
         if self.batch_size is not None:
             return tf.gather(uniform(seed, [self.batch_size, *shape]), self.rows)

@@ -1,54 +1,98 @@
 """Reading variables: once per scope, however many steps of a network ask for them.
 
 A recurrent relational network uses the same variables at every step. Where they live on another
-device or another machine, each read is a copy; within `reading_scope` a variable is read (and cast)
+device or another machine, each read is a copy. Within `reading_scope` a variable is read (and cast)
 once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 
-A variable may be a `ShardedVariable`: rows of it, its shards, are variables of their own in several
-places. Layers read it as any other. Gradients, updates and listings iterate over
-`shards(variables)`; names, saving and loading use whole variables.
+A variable may be a `ShardedVariable`. Its shards, each with some of its rows, are variables of
+their own in several places. Layers read it as any other. Gradients, updates and listings iterate
+over `shards(variables)`; names, saving and loading use whole variables.
 """
 
 import contextlib
 import threading
+from collections.abc import Callable, Iterable, Iterator
 
 import tensorflow as tf
 
 ShardedVariable = tf.__internal__.distribute.ShardedVariable
+Variable = tf.Variable | ShardedVariable
 _local = threading.local()
 
 
-def shards(variables):
-    """A list of `tf.Variable`s: the variables, each `ShardedVariable` replaced by its shards."""
+def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
+    """Lists variables, with each `ShardedVariable` replaced by its shards.
+
+    Args:
+      variables: variables, whole.
+
+    Returns:
+      `tf.Variable`s in the same order.
+    """
     return [s for v in variables for s in (v.variables if isinstance(v, ShardedVariable) else [v])]
 
 
-def map_shards(function, variable):
-    """A variable of what `function` makes, a variable, of each of the variable's shards."""
+def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
+    """Makes a variable that is sharded as another one is, such as an optimizer's slot.
+
+    Args:
+      function: makes a shard of the new variable from a shard of `variable`.
+      variable: a variable, whole.
+
+    Returns:
+      The new variable: a `ShardedVariable` if `variable` is one.
+    """
     made = [function(shard) for shard in shards([variable])]
     if not isinstance(variable, ShardedVariable):
         return made[0]
     return ShardedVariable(made, made[0].name.removesuffix(":0").replace("/part_0", ""))
 
 
-def module_variables(module):
-    """A module's trainable variables, whole; `tf.Module.trainable_variables` are their shards."""
+def module_variables(module: tf.Module) -> list[Variable]:
+    """Lists a module's trainable variables, whole.
+
+    `tf.Module.trainable_variables` lists the shards of a `ShardedVariable` instead.
+
+    Args:
+      module: a module, whose submodules' variables are listed, too.
+
+    Returns:
+      Whole variables, in the order of `tf.Module.variables`.
+    """
     variables = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
     return [variable for variable in variables if shards([variable])[0].trainable]
 
 
 class ReadingScope:
-    """What one reader has read: `counts` maps a variable's reference to its number of reads."""
+    """What one reader has read.
+
+    Attributes:
+      counts: a variable's reference -> how often it was read. Shards are counted one by one.
+    """
 
     def __init__(self):
         self.counts = {}
         self._tensors = {}
 
-    def give(self, variable, tensor):
-        """Later reads of the variable return `tensor`."""
+    def give(self, variable: tf.Variable, tensor: tf.Tensor) -> None:
+        """Sets what later reads of a variable return.
+
+        Args:
+          variable: a variable, no `ShardedVariable`.
+          tensor: its value, of its shape and type.
+        """
         self._tensors[variable.ref(), variable.dtype] = tensor
 
-    def read(self, variable, dtype):
+    def read(self, variable: Variable, dtype: tf.DType) -> tf.Tensor:
+        """Reads a variable, once for each type.
+
+        Args:
+          variable: a variable; a `ShardedVariable` is put together from its shards.
+          dtype: the type to which the value is cast.
+
+        Returns:
+          The variable's value when it was first read.
+        """
         sharded = isinstance(variable, ShardedVariable)
         key = (id(variable) if sharded else variable.ref(), dtype)
         if key not in self._tensors:
@@ -64,8 +108,12 @@ class ReadingScope:
 
 
 @contextlib.contextmanager
-def reading_scope():
-    """Yields the `ReadingScope` that serves every `read` of this thread until the scope ends."""
+def reading_scope() -> Iterator[ReadingScope]:
+    """Opens a scope that serves every `read` of this thread until it ends.
+
+    Yields:
+      The `ReadingScope`. A scope within it has reads of its own.
+    """
     outer = getattr(_local, "scope", None)
     _local.scope = ReadingScope()
     try:
@@ -74,8 +122,16 @@ def reading_scope():
         _local.scope = outer
 
 
-def read(variable, dtype=None):
-    """The variable's value, cast to `dtype` if given; from the current scope if there is one."""
+def read(variable: Variable, dtype: tf.DType | str | None = None) -> tf.Tensor:
+    """Reads a variable, from the current scope if there is one.
+
+    Args:
+      variable: a `tf.Variable` or `ShardedVariable`.
+      dtype: the type to which the value is cast; the variable's if not given.
+
+    Returns:
+      The variable's value.
+    """
     dtype = tf.as_dtype(dtype or variable.dtype)
     scope = getattr(_local, "scope", None) or ReadingScope()
     return scope.read(variable, dtype)

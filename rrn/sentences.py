@@ -1,21 +1,27 @@
 """Encoding sentences with an LSTM over their words, each distinct beginning of a sentence once."""
 
+from typing import Any
+
 import tensorflow as tf
 
-from rrn.layers import LSTMCell
+from rrn.layers import Embedding, LSTMCell
 
 
-def prefix_tree(tokens, lengths):
-    """The distinct beginnings of some sentences: level t holds those of t + 1 words.
+def prefix_tree(tokens: tf.Tensor, lengths: tf.Tensor) -> dict[str, Any]:
+    """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
 
-    tokens: integers `[sentences, length]`; lengths: integers `[sentences]`, at least 1.
+    Args:
+      tokens: the sentences' words, integers `[sentences, length]`; what comes after a sentence's
+        end does not matter.
+      lengths: the sentences' numbers of words, integers `[sentences]`, at least 1.
 
-    Returns a dict of
-      "words": for each level the last word of each of its beginnings, integers `[level's size]`;
-      "parents": for each level but the first, the place in the level before of what comes before
-        that word;
-      "ends": the sentences' places among the beginnings of all levels, one level after the other,
-        integers `[sentences]`.
+    Returns:
+      A dict of
+        "words": for each level the last word of each of its beginnings, integers `[beginnings]`;
+        "parents": for each level but the first, the places in the level before of what comes before
+          that word, integers `[beginnings]`;
+        "ends": where each sentence is among the beginnings of all levels, one level after the
+          other, integers `[sentences]`.
     """
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
     num_words = tf.reduce_max(tokens) + 1
@@ -37,18 +43,37 @@ class SentenceEncoder(tf.Module):
     """The LSTM's hidden output after each sentence's last word.
 
     An LSTM's state after some words depends on them alone, so sentences that begin alike share the
-    states of their beginnings. The result is that of the plain loop over every sentence.
+    states of their beginnings. The result is that of the plain loop over every sentence,
+    `rrn.plain.encoded_sentences`.
+
+    Args:
+      embedding_size: the size of a word's embedding.
+      hidden_size: the size of the LSTM's h and c.
+      compute_dtype: the type of the LSTM's products.
+      name: the first part of the variables' names.
     """
 
     def __init__(
-        self, embedding_size, hidden_size, compute_dtype=tf.float32, name="sentence_encoder"
+        self,
+        embedding_size: int,
+        hidden_size: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "sentence_encoder",
     ):
         super().__init__(name=name)
         with self.name_scope:
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 
-    def __call__(self, embedding, tree):
-        """embedding: `rrn.Embedding`; tree: `prefix_tree`; returns `[sentences, hidden_size]`."""
+    def __call__(self, embedding: Embedding, tree: dict[str, Any]) -> tf.Tensor:
+        """Encodes sentences.
+
+        Args:
+          embedding: the words' embedding, which several encoders may share.
+          tree: the sentences' `prefix_tree`.
+
+        Returns:
+          `[sentences, hidden_size]`.
+        """
         sizes = [tf.size(words) for words in tree["words"]]
         vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
         state, levels = None, []

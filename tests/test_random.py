@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.random import ExampleRandom, fold_in, uniform
+from rrn.random import ExampleRandom, dropout_weights, fold_in, uniform
 
 
 @pytest.mark.parametrize("shape", [[], [3], [2, 3]])
@@ -74,3 +74,16 @@ def test_example_random_draws_are_uniform_in_0_1():
 def test_uniform_draws_integers_within_their_bounds():
     draws = uniform([1, 2], [1000], 3, 7, tf.int32).numpy()
     assert set(draws) == {3, 4, 5, 6}
+
+
+@pytest.mark.parametrize("keep", [0.2, 0.5, 0.9])
+def test_dropout_weights_are_0_or_scaled_up_and_their_mean_is_1(keep):
+    weights = dropout_weights(uniform([0, 0], [100_000]), keep).numpy()
+    np.testing.assert_allclose(np.unique(weights), [0, 1 / keep], rtol=1e-6)
+    deviation = np.sqrt((1 - keep) / keep / weights.size)
+    assert abs(weights.mean() - 1) < 5 * deviation
+
+
+def test_with_probability_1_everything_is_kept():
+    draws = tf.constant([0.0, 0.5, 0.999999])
+    np.testing.assert_array_equal(dropout_weights(draws, 1.0), [1, 1, 1])
