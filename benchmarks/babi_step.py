@@ -3,7 +3,7 @@ interleaved.
 
     python -m benchmarks.babi_step [--batch_size 512] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`benchmarks.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. It is given what costs it nothing: each distinct sentence encoded
 once, and edge lists without padding. Counted are the floating-point operations of matrix products,
 forward and backward (twice forward).
@@ -13,8 +13,9 @@ import argparse
 
 import tensorflow as tf
 
-from benchmarks import harness, plain
+from benchmarks import harness
 from configs import babi as babi_config
+from rrn import plain
 from rrn.data import read_prepared, training_inputs
 from rrn.distribute import parse_devices
 from rrn.tasks.babi import Babi
@@ -28,7 +29,7 @@ class PlainBabi(Babi):
 
     def make_batch(self, arrays, examples, random, training):
         batch = super().make_batch(arrays, examples, random, training)
-        senders, receivers = plain.edge_list(self.graph(batch))
+        senders, receivers = self.graph(batch).edge_list()
         return {**batch, "senders": senders, "receivers": receivers}
 
     def sentences(self, arrays, sentences):
@@ -38,14 +39,14 @@ class PlainBabi(Babi):
     def encode(self, batch):
         encoder = self.encoder
         return {
-            name: plain.plain_encoder(module, encoder.embedding, **batch[name])
+            name: plain.encoded_sentences(module, encoder.embedding, **batch[name])
             for name, module in (("facts", encoder.facts), ("questions", encoder.questions))
         }
 
     def hidden_states(self, graph, features, questions, batch):
         receivers = batch["receivers"]
         edges = tf.gather(graph.broadcast_globals_to_nodes(questions), receivers)
-        return plain.plain_network(
+        return plain.hidden_states(
             self.network.rrn, batch["senders"], receivers, features, self.config.num_steps, edges
         )
 

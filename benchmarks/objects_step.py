@@ -3,7 +3,7 @@ same questions, one run, interleaved.
 
     python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128] [--json F]
 
-The plain formulation follows the paper's equations word for word (`benchmarks.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. Scenes and trees are random numbers, which cost what others cost.
 Counted are the floating-point operations of matrix products, forward and backward (twice forward).
 """
@@ -13,9 +13,10 @@ import argparse
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import harness, plain
+from benchmarks import harness
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
+from rrn import plain
 from rrn.data import training_inputs
 from rrn.distribute import parse_devices
 from rrn.tasks.ages import Ages
@@ -40,9 +41,9 @@ class PlainNetwork(tf.Module):
         self.rrn = rrn
 
     def __call__(self, graph, features, num_steps, edges=None):
-        senders, receivers = plain.edge_list(graph)
+        senders, receivers = graph.edge_list()
         edges = None if edges is None else tf.reshape(edges, [-1, edges.shape[-1]])
-        return plain.plain_network(self.rrn, senders, receivers, features, num_steps, edges)
+        return plain.hidden_states(self.rrn, senders, receivers, features, num_steps, edges)
 
 
 def random_arrays(number=100):

@@ -3,7 +3,7 @@ interleaved; or the memory that each way takes.
 
     python -m benchmarks.sudoku_step [--batch_size 64] [--num_steps 32] [--memory] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`benchmarks.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. The boards hold random digits, which cost what others cost. "rrn
 recompute" keeps only h and c of every step for the backward pass. Counted are the floating-point
 operations of matrix products, forward and backward (twice forward); what is computed again is not.
@@ -18,8 +18,9 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import harness, plain
+from benchmarks import harness
 from configs import sudoku as sudoku_config
+from rrn import plain
 from rrn.data import training_inputs
 from rrn.distribute import parse_devices
 from rrn.tasks.sudoku import Sudoku
@@ -33,9 +34,8 @@ class PlainSudoku(Sudoku):
     """The Sudoku task with the plain formulation in place of the network."""
 
     def segment(self, graph, features, num_steps, state):
-        senders, receivers = plain.edge_list(graph)
-        rrn = self.network.rrn
-        return plain.plain_network(rrn, senders, receivers, features, num_steps), state
+        rrn, edges = self.network.rrn, graph.edge_list()
+        return plain.hidden_states(rrn, *edges, features, num_steps), state
 
 
 def random_boards(number):

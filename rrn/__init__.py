@@ -22,7 +22,7 @@ What trains it:
     solving.py      Sudoku puzzles with trained weights
 """
 
-from rrn.graphs import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
+from rrn.graphs import FullyConnectedGraph, Graph, GraphUnion, RegularGraph, SparseGraph
 from rrn.layers import MLP, Embedding, Linear, LSTMCell
 from rrn.network import MessageFunction, RecurrentRelationalNetwork, RecurrentState
 from rrn.sentences import SentenceEncoder, prefix_tree
@@ -31,6 +31,7 @@ __all__ = [
     "MLP",
     "Embedding",
     "FullyConnectedGraph",
+    "Graph",
     "GraphUnion",
     "LSTMCell",
     "Linear",

@@ -1,78 +1,86 @@
-"""The message function and the recurrent relational network (Palm et al. 2018, equations 1-3)."""
+"""The message function and the recurrent relational network.
 
+They compute what `rrn.plain` computes, which follows the paper's equations (Palm et al. 2018) word
+for word; read that page first. Here it is the same with fewer operations:
+
+- The first layer of the message function is linear in [h_i, h_j, e_ij]. Each part is multiplied
+  where it has the fewest rows (h on nodes), and the products are added along the edges.
+- The last layer of the message function is linear, so messages are summed before it:
+  Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b. Only the layers between run on edges.
+- Two linear layers in a row are multiplied out once for all steps: the message function's last with
+  the first of post, and the last of post with the LSTM's.
+- What does not change from step to step is computed once: the products with edge features, with
+  globals and with x.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from rrn import edge_layers
-from rrn.graphs import RegularGraph
+from rrn.graphs import EdgeValues, Graph
 from rrn.layers import MLP, LSTMCell
-from rrn.reading import read, reading_scope
+from rrn.random import dropout_weights
+from rrn.reading import read
+from rrn.recompute import recomputed
+
+# Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
+Uniform = Callable[[tf.Tensor, int, int], tf.Tensor]
 
 
-def dropout_weights(draws, keep_probability):
-    """Weights 0 or 1 / keep_probability from uniform draws in [0, 1): the mean weight is 1."""
-    return tf.cast(draws < keep_probability, tf.float32) / keep_probability
+class PreparedMessages(NamedTuple):
+    """What a `MessageFunction` computes once for all steps.
 
-
-def edge_dropout(graph, keep_probability, uniform, step):
-    """Weights of the graph's edges; `uniform(shape, step, part)` returns draws in [0, 1)."""
-    shapes = graph.edge_shape()
-    draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
-    weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
-    return tf.nest.pack_sequence_as(shapes, weights)
-
-
-def recomputed(fn, variables):
-    """fn, whose activations are not kept for the backward pass but computed again in it.
-
-    fn: maps nests to tensors; the same at every call. variables: those that fn reads. They are read
-    here, once, and are to fn what its arguments are: gradients flow to both, and to nothing else.
+    sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
+      multiply h_i and h_j.
+    edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
+    edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where the graph has
+      fused sums, the features themselves. None without edge features.
+    global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
+      without globals.
+    output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or of
+      the last layer and `next_kernel` multiplied out.
+    summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
     """
-    values = [read(variable) for variable in variables]
 
-    def call(*args):
-        leaves = tf.nest.flatten(args)
-        places = [i for i, leaf in enumerate(leaves) if tf.is_tensor(leaf)]
-
-        @tf.recompute_grad
-        def run(values, tensors):
-            filled = list(leaves)
-            for i, tensor in zip(places, tensors, strict=True):
-                filled[i] = tensor
-            with reading_scope() as scope:
-                for variable, value in zip(variables, values, strict=True):
-                    scope.give(variable, value)
-                return fn(*tf.nest.pack_sequence_as(args, filled))
-
-        return run(values, [leaves[i] for i in places])
-
-    return call
-
-
-def _summed_biases(bias, graph, edge_weights=None):
-    """degree_j bias `[nodes, size]`."""
-    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias
+    sender_kernel: tf.Tensor
+    receiver_kernel: tf.Tensor
+    edge_kernel: tf.Tensor | None
+    edges: EdgeValues | None
+    global_terms: tf.Tensor | None
+    output_kernel: tf.Tensor
+    output_bias: tf.Tensor
+    summed_biases: tf.Tensor
 
 
 class MessageFunction(tf.Module):
-    """m_j = Σ_i f([h_i, h_j, e_ij, g]) with f an MLP; exactly, on as few rows as can be.
+    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node.
 
-    f's first layer is linear in its concatenated input, in the order senders, receivers, edges,
-    globals: each part is multiplied where it has the fewest rows (nodes, graphs) and the parts are
-    added along the edges. f's last layer is linear: Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b, so
-    the sum comes first. Only the layers between run on edges.
+    f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
+    features and the globals of the nodes' graph, in this order.
+
+    Args:
+      node_size: the size of a node's state.
+      hidden_sizes: the sizes of f's ReLU layers, at least one.
+      output_size: the size of a message.
+      edge_size: the number of an edge's features, 0 without.
+      global_size: the number of a graph's globals, 0 without.
+      compute_dtype: the type of matrix products and of what runs on edges.
+      name: the first part of the variables' names.
+
+    Raises:
+      ValueError: there are no hidden layers.
     """
 
     def __init__(
         self,
-        node_size,
-        hidden_sizes,
-        output_size,
-        edge_size=0,
-        global_size=0,
-        compute_dtype=tf.float32,
-        name="message_fn",
+        node_size: int,
+        hidden_sizes: Sequence[int],
+        output_size: int,
+        edge_size: int = 0,
+        global_size: int = 0,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "message_fn",
     ):
         super().__init__(name=name)
         self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
@@ -81,13 +89,27 @@ class MessageFunction(tf.Module):
         input_size = 2 * node_size + edge_size + global_size
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
 
-    def prepare(self, graph, edges=None, globals_=None, then=None):
-        """What stays the same at every step: kernels, and the first layer's products with edges and
-        globals.
+    def prepare(
+        self,
+        graph: Graph,
+        edges: EdgeValues | None = None,
+        globals_: tf.Tensor | None = None,
+        next_kernel: tf.Tensor | None = None,
+    ) -> PreparedMessages:
+        """Computes what is the same at every step.
 
-        edges: `[*edge_shape, edge_size]` (a list of such for a union) or None; globals_: `[graphs,
-        global_size]` or None; then: a kernel `[output_size, any]` by which the sums of messages are
-        to be multiplied, or None.
+        Args:
+          graph: who sends to whom.
+          edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
+          globals_: `[graphs, global_size]`; None without.
+          next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
+            multiplied; None for no multiplication.
+
+        Returns:
+          What calls of the message function take as `prepared`.
+
+        Raises:
+          ValueError: edges or globals are missing, or are given to a message function without.
         """
         if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (
             self.global_size == 0
@@ -101,57 +123,82 @@ class MessageFunction(tf.Module):
         sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
         if edges is None:
             edge_kernel = None
-        elif not self._takes_relu_sums(graph):
+        elif self._fused_sums(graph) is None:
             edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
-        constant = None
+        global_terms = None
         if globals_ is not None:
-            constant = first.add_bias(first.product(globals_, global_kernel))
-            constant = graph.broadcast_globals_to_nodes(constant)
-        dtype = last.compute_dtype
-        output_kernel, output_bias = (
-            (read(last.w, dtype), read(last.b, dtype)) if then is None else last.followed_by(then)
-        )
-        output = output_kernel, output_bias, _summed_biases(output_bias, graph)
-        return sender_kernel, receiver_kernel, edge_kernel, edges, constant, output
-
-    def _takes_relu_sums(self, graph):
-        """Whether a ReLU is all that runs on edges, and the graph has a faster way for it."""
-        few = self.edge_size <= 4  # features, which are multiplied again for every pair
-        small = isinstance(graph, RegularGraph) and graph.has_relu_sums
-        return len(self.mlp.layers) == 2 and few and small
-
-    def __call__(self, graph, nodes, prepared, edge_weights=None):
-        """nodes `[nodes, node_size]` to the sums of messages `[nodes, output_size]`, times `then`
-        if it was given.
-
-        prepared: what `prepare` returned.
-        """
-        first, *middle, last = self.mlp.layers
-        sender_kernel, receiver_kernel, edge_kernel, edges, constant, output = prepared
-        output_kernel, output_bias, biases = output
-        nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
-        senders = first.product(nodes, sender_kernel)
-        receivers = first.product(nodes, receiver_kernel)
-        receivers = first.add_bias(receivers) if constant is None else receivers + constant
-        if self._takes_relu_sums(graph):
-            sums = graph.relu_sums(senders, receivers, edges, edge_kernel, edge_weights)
-        elif edges is None and edge_weights is None and edge_layers.takes(graph, middle):
-            weights = [(read(layer.w), read(layer.b)) for layer in middle]
-            sums = edge_layers.message_sums(graph, senders, receivers, weights)
+            global_terms = first.add_bias(first.product(globals_, global_kernel))
+            global_terms = graph.broadcast_globals_to_nodes(global_terms)
+        if next_kernel is None:
+            dtype = last.compute_dtype
+            output_kernel, output_bias = read(last.w, dtype), read(last.b, dtype)
         else:
-            hidden_layers = self.mlp.hidden_layers
-            sums = graph.message_sums(hidden_layers, senders, receivers, edges, edge_weights)
+            output_kernel, output_bias = last.followed_by(next_kernel)
+        return PreparedMessages(
+            sender_kernel,
+            receiver_kernel,
+            edge_kernel,
+            edges,
+            global_terms,
+            output_kernel,
+            output_bias,
+            _summed_biases(output_bias, graph),
+        )
+
+    def __call__(
+        self,
+        graph: Graph,
+        nodes: tf.Tensor,
+        prepared: PreparedMessages,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Sums the messages to every node.
+
+        Args:
+          graph: who sends to whom.
+          nodes: `[nodes, node_size]`, the states h.
+          prepared: what `prepare` returned for this graph.
+          edge_weights: `[*edge_shape]`, a factor for each message; None for ones.
+
+        Returns:
+          `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
+          one.
+        """
+        first, last = self.mlp.layers[0], self.mlp.layers[-1]
+        nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
+        senders = first.product(nodes, prepared.sender_kernel)
+        receivers = first.product(nodes, prepared.receiver_kernel)
+        if prepared.global_terms is None:
+            receivers = first.add_bias(receivers)
+        else:
+            receivers += prepared.global_terms
+        edges, fused_sums = prepared.edges, self._fused_sums(graph)
+        if fused_sums is not None:
+            sums = fused_sums(senders, receivers, edges, prepared.edge_kernel, edge_weights)
+        else:
+            on_edges = self.mlp.hidden_layers
+            sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
+        biases = prepared.summed_biases
         if edge_weights is not None:
-            biases = _summed_biases(output_bias, graph, edge_weights)
-        return last.product(sums, output_kernel) + biases
+            biases = _summed_biases(prepared.output_bias, graph, edge_weights)
+        return last.product(sums, prepared.output_kernel) + biases
+
+    def _fused_sums(self, graph):
+        return graph.fused_sums(self.mlp, self.edge_size)
+
+
+def _summed_biases(bias, graph, edge_weights=None):
+    """degree_j bias, `[nodes, size]`."""
+    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias
 
 
 class RecurrentState(NamedTuple):
     """What a network keeps of its nodes between two segments of steps.
 
-    hidden: `[nodes, hidden_size]`; cell: the LSTM's `[nodes, hidden_size]`, None without LSTM;
+    hidden: `[nodes, hidden_size]`.
+    cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
     started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
-    are zero.
+      are zero.
     """
 
     hidden: tf.Tensor
@@ -159,29 +206,58 @@ class RecurrentState(NamedTuple):
     started: tf.Tensor
 
 
+class _PreparedStep(NamedTuple):
+    """What a network computes once for all steps.
+
+    messages: the message function's part.
+    input_terms: `[nodes, hidden_size]`, what x contributes to post's first layer, bias included.
+    kernels: with LSTM, the kernel and bias of post's last layer and the LSTM multiplied out;
+      without, the rows of post's first kernel that multiply h.
+    """
+
+    messages: PreparedMessages
+    input_terms: tf.Tensor
+    kernels: Sequence[tf.Tensor]
+
+
 class RecurrentRelationalNetwork(tf.Module):
-    """The network's recurrent core on any graph of `rrn.graphs`.
+    """The network's recurrent core, on any `rrn.Graph`.
 
-    x = input_fn(features);  h(0) = x, LSTM state zero; at every step t = 1..T
-    m(t) = message_fn(h(t-1));  z(t) = node_fn([m(t), x]);  h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
+    h(0) = x = input_fn(features), and at every step t = 1 ... T
 
-    or without LSTM        h(t) = node_fn([m(t), x, h(t-1)])
+        m(t)       = message_fn(h(t-1))              the sums of messages
+        z(t)       = node_fn([m(t), x])              the paper's post
+        h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
 
-    The same variables serve every step. The LSTM's h starts at zero while the first messages are
-    those of x, as in the paper. Variables are named by their place, `message_fn/linear_0/w`; make
-    two networks within two `tf.name_scope`s.
+    or, without LSTM,
+
+        h(t)       = node_fn([m(t), x, h(t-1)])
+
+    The same variables serve every step. The LSTM's own h and c start at zero, while the first
+    messages are those of x, as in the paper. Variables are named by their place, such as
+    `message_fn/linear_0/w`; make two networks within two `tf.name_scope`s.
+
+    Args:
+      input_size: the number of a node's features.
+      hidden_size: the size of states, messages and all layers.
+      num_hidden_layers: the number of ReLU layers of input_fn, message_fn and node_fn each.
+      edge_size: the number of an edge's features, 0 without.
+      global_size: the number of a graph's globals, 0 without.
+      lstm: whether an LSTM updates the nodes.
+      compute_dtype: the type of matrix products and of what runs on edges; states are float32.
+      name: the module's name.
     """
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_hidden_layers=3,
-        edge_size=0,
-        global_size=0,
-        lstm=True,
-        compute_dtype=tf.float32,
-        name="rrn",
+        input_size: int,
+        hidden_size: int,
+        num_hidden_layers: int = 3,
+        edge_size: int = 0,
+        global_size: int = 0,
+        lstm: bool = True,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "rrn",
     ):
         super().__init__(name=name)
         self.hidden_size = hidden_size
@@ -195,8 +271,15 @@ class RecurrentRelationalNetwork(tf.Module):
         self.node_fn = MLP(sizes, compute_dtype, name="node_fn")
         self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype) if lstm else None
 
-    def initial_state(self, num_nodes):
-        """The `RecurrentState` of nodes that have made no step."""
+    def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
+        """Makes the state of nodes that have made no step.
+
+        Args:
+          num_nodes: the number of nodes.
+
+        Returns:
+          A state of zeros.
+        """
         zeros = tf.zeros([num_nodes, self.hidden_size])
         return RecurrentState(
             hidden=zeros,
@@ -204,58 +287,78 @@ class RecurrentRelationalNetwork(tf.Module):
             started=tf.zeros([num_nodes], tf.bool),
         )
 
-    def __call__(self, graph, features, num_steps, edges=None, globals_=None, **options):
-        """The hidden states of every step, from the start; see `segment` for the arguments."""
+    def __call__(
+        self,
+        graph: Graph,
+        features: tf.Tensor,
+        num_steps: int,
+        edges: EdgeValues | None = None,
+        globals_: tf.Tensor | None = None,
+        **options,
+    ) -> list[tf.Tensor]:
+        """Runs the network from the start.
+
+        Args:
+          graph, features, num_steps, edges, globals_: see `segment`.
+          **options: edge_keep_probability, uniform and recompute; see `segment`.
+
+        Returns:
+          The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`.
+
+        Raises:
+          ValueError: see `segment`.
+        """
         return self.segment(graph, features, num_steps, None, edges, globals_, **options)[0]
 
     def segment(
         self,
-        graph,
-        features,
-        num_steps,
-        state,
-        edges=None,
-        globals_=None,
-        edge_keep_probability=1.0,
-        uniform=None,
-        recompute=False,
-    ):
-        """Some steps from a state: (the hidden states of every step, the state after the last).
+        graph: Graph,
+        features: tf.Tensor,
+        num_steps: int,
+        state: RecurrentState | None,
+        edges: EdgeValues | None = None,
+        globals_: tf.Tensor | None = None,
+        edge_keep_probability: float = 1.0,
+        uniform: Uniform | None = None,
+        recompute: bool = False,
+    ) -> tuple[list[tf.Tensor], RecurrentState]:
+        """Runs some steps from a state.
 
-        The hidden states are a list of `num_steps` tensors `[nodes, hidden_size]`. Segments one
-        after the other, each with the state that the one before returned, make the steps of one
-        call; where `tf.stop_gradient` is applied to the states between them, gradients flow through
-        one segment alone.
+        Segments one after the other, each from the state that the one before returned, make the
+        steps of one call. With `tf.stop_gradient` on the states between them, gradients flow
+        through one segment alone.
 
-        features: `[nodes, input_size]`; state: a `RecurrentState`, None for `initial_state`;
-        edges, globals_: see `MessageFunction.prepare`.
-        With edge_keep_probability < 1, a message is dropped with the remaining probability and the
-        kept ones are scaled up; `uniform(shape, step, part)` must then return draws in [0, 1), for
-        every part of a union.
-        recompute: keep only h and c of every step, and compute the rest again in the backward pass.
+        Args:
+          graph: who sends to whom.
+          features: `[nodes, input_size]`.
+          num_steps: the number of steps, at least 1.
+          state: where to go on; None for `initial_state`.
+          edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
+          globals_: `[graphs, global_size]`; None without.
+          edge_keep_probability: the probability of a message to be kept. Those that are kept are
+            scaled up by its inverse, the others are dropped.
+          uniform: a function (shape, step, part) that returns draws in [0, 1) of the shape, needed
+            where messages are dropped. It is asked at every step, for every part of a union.
+          recompute: keep h and c of every step alone, and compute the rest again in the backward
+            pass: less memory, more time.
+
+        Returns:
+          The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`; and
+          the state after the last step.
+
+        Raises:
+          ValueError: num_steps is below 1, or edges or globals do not fit the network.
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}")
         x = self.input_fn(features)
-        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
-        # What x contributes to node_fn is the same at every step; and two linear layers in a row
-        # are one.
-        message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._node_fn_inputs)
-        constant = first.add_bias(first.product(x, x_kernel))
-        prepared = self.message_fn.prepare(graph, edges, globals_, then=message_kernel)
-        update_layer = self.lstm.following(last) if self.lstm else hidden_kernel
+        prepared = self._prepare(graph, x, edges, globals_)
 
-        def advance(step, hidden, lstm_state, constant, prepared, update_layer):
+        def advance(step, hidden, lstm_state, prepared):
             weights = None
             if edge_keep_probability < 1.0:
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
-            z = self.message_fn(graph, hidden, prepared, weights) + constant
-            if not self.lstm:
-                (hidden_kernel,) = update_layer
-                z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
-                return (tf.cast(last(z), tf.float32),)
-            z = self.node_fn.hidden_layers(z)
-            return self.lstm.advance(z, lstm_state, *update_layer)
+            return self._advance(graph, hidden, lstm_state, prepared, weights)
 
         if recompute:
             modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
@@ -265,8 +368,48 @@ class RecurrentRelationalNetwork(tf.Module):
             hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
             lstm_state = (state.hidden, state.cell) if self.lstm else None
         for step in range(num_steps):
-            lstm_state = advance(step, hidden, lstm_state, constant, prepared, update_layer)
+            lstm_state = advance(step, hidden, lstm_state, prepared)
             hidden = lstm_state[0]
             states.append(hidden)
         cell = lstm_state[1] if self.lstm else None
         return states, RecurrentState(hidden, cell, tf.ones(tf.shape(hidden)[:1], tf.bool))
+
+    def _prepare(self, graph, x, edges, globals_):
+        """The `_PreparedStep` of x `[nodes, hidden_size]`."""
+        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
+        message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._node_fn_inputs)
+        input_terms = first.add_bias(first.product(x, x_kernel))
+        messages = self.message_fn.prepare(graph, edges, globals_, next_kernel=message_kernel)
+        kernels = self.lstm.following(last) if self.lstm else hidden_kernel
+        return _PreparedStep(messages, input_terms, kernels)
+
+    def _advance(self, graph, hidden, lstm_state, prepared, edge_weights):
+        """One step: the new (h, c), or (h,) without LSTM."""
+        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
+        z = self.message_fn(graph, hidden, prepared.messages, edge_weights) + prepared.input_terms
+        if self.lstm:
+            z = self.node_fn.hidden_layers(z)
+            return self.lstm.advance(z, lstm_state, *prepared.kernels)
+        (hidden_kernel,) = prepared.kernels
+        z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
+        return (tf.cast(last(z), tf.float32),)
+
+
+def edge_dropout(
+    graph: Graph, keep_probability: float, uniform: Uniform, step: int | tf.Tensor
+) -> EdgeValues:
+    """Draws which messages are dropped.
+
+    Args:
+      graph: who sends to whom.
+      keep_probability: the probability of a message to be kept.
+      uniform: see `RecurrentRelationalNetwork.segment`.
+      step: the step's number, from 0.
+
+    Returns:
+      Weights `[*edge_shape]` of the edges: 0, or 1 / keep_probability.
+    """
+    shapes = graph.edge_shape()
+    draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
+    weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
+    return tf.nest.pack_sequence_as(shapes, weights)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import edge_list, plain_messages
-from rrn import MessageFunction, RecurrentRelationalNetwork, RegularGraph, edge_layers
-from rrn.layers import Linear
+from rrn import MLP, MessageFunction, RecurrentRelationalNetwork, RegularGraph, edge_layers, plain
+from rrn.edge_layers import EdgeLayerSums
 from rrn.tasks.sudoku import cell_neighbours
 from tests.compare import assert_close, randomize
 from tests.helpers import CPUS
@@ -49,7 +48,7 @@ def value_and_gradients(run, senders, receivers, weights, dy):
 
 def by_edges(graph, senders, receivers, weights):
     """The equations in float64."""
-    from_nodes, to_nodes = edge_list(graph)
+    from_nodes, to_nodes = graph.edge_list()
     e = tf.gather(tf.cast(senders, tf.float64), from_nodes)
     e = tf.nn.relu(e + tf.gather(tf.cast(receivers, tf.float64), to_nodes))
     for kernel, bias in weights:
@@ -63,11 +62,11 @@ def assert_equal_to_the_equations(case, tolerance):
     def run(*args):
         return edge_layers.message_sums(graph, *args)
 
-    def plain(*args):
+    def as_written(*args):
         return tf.cast(by_edges(graph, *args), senders.dtype)
 
     actual = value_and_gradients(run, senders, receivers, weights, dy)
-    expected = value_and_gradients(plain, senders, receivers, weights, dy)
+    expected = value_and_gradients(as_written, senders, receivers, weights, dy)
     for a, e in zip(actual, expected, strict=True):
         assert a.dtype == e.dtype
         assert_close(a, e, tolerance)
@@ -136,18 +135,20 @@ def test_a_gradient_of_the_gradient_is_refused():
         outer.gradient(gradient, senders)
 
 
-def test_takes_what_is_regular_and_known_and_in_bfloat16():
-    layers = [Linear(2, 2, tf.bfloat16)]
+def test_it_suits_layers_in_bfloat16_and_graphs_that_are_known_and_edges_without_features():
+    mlp = MLP([2, 2, 2, 2], tf.bfloat16)
     graph = RegularGraph(RING, 2)
-    assert edge_layers.takes(graph, layers)
-    assert not edge_layers.takes(graph, [])
-    assert not edge_layers.takes(graph, [Linear(2, 2)])
-    assert not edge_layers.takes(RegularGraph([[1, 2], [0, 1], [3, 0], [2, 2]], 2), layers)
+    assert EdgeLayerSums.suits(graph, mlp, edge_size=0)
+    assert not EdgeLayerSums.suits(graph, mlp, edge_size=1)
+    assert not EdgeLayerSums.suits(graph, MLP([2, 2, 2], tf.bfloat16), edge_size=0)
+    assert not EdgeLayerSums.suits(graph, MLP([2, 2, 2, 2]), edge_size=0)
+    other = RegularGraph([[1, 2], [0, 1], [3, 0], [2, 2]], 2)
+    assert not EdgeLayerSums.suits(other, mlp, edge_size=0)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
     def of_unknown_batch(batch):
-        assert not edge_layers.takes(RegularGraph(RING, batch), layers)
-        assert not edge_layers.takes(RegularGraph(tf.reshape(batch, [1, 1]), 2), layers)
+        for of_unknown in (RegularGraph(RING, batch), RegularGraph(tf.reshape(batch, [1, 1]), 2)):
+            assert not EdgeLayerSums.suits(of_unknown, mlp, edge_size=0)
         return batch
 
     of_unknown_batch(2)
@@ -161,12 +162,14 @@ def test_the_message_function_uses_them(hidden_sizes, global_size, monkeypatch):
     nodes, globals_ = draw(15, 4), draw(3, global_size) if global_size else None
     message_fn = MessageFunction(4, hidden_sizes, 5, 0, global_size, tf.bfloat16)
     randomize(message_fn)
-    senders, receivers = edge_list(graph)
+    senders, receivers = graph.edge_list()
     features = None if globals_ is None else tf.gather(globals_, receivers // len(RING))
     values = []
     for run in (
         lambda: message_fn(graph, nodes, message_fn.prepare(graph, globals_=globals_)),
-        lambda: plain_messages(message_fn.mlp, senders, receivers, nodes, features),
+        lambda: plain.sum_messages(
+            plain.messages(message_fn.mlp, nodes, senders, receivers, features), receivers, 15
+        ),
     ):
         with tf.GradientTape() as tape:
             tape.watch(nodes)
@@ -175,6 +178,16 @@ def test_the_message_function_uses_them(hidden_sizes, global_size, monkeypatch):
         values.append([sums, *tape.gradient(sums, sources, draw(15, 5, seed=1))])
     for actual, expected in zip(*values, strict=True):
         assert_close(actual, expected, 0.05)
+
+
+def test_weighted_messages_are_those_of_message_sums():
+    graph, mlp = RegularGraph(RING, 3), MLP([4, 6, 7, 5], tf.bfloat16)
+    assert isinstance(graph.fused_sums(mlp, edge_size=0), EdgeLayerSums)
+    senders, receivers = (draw(15, 6, seed=i, dtype=tf.bfloat16) for i in range(2))
+    weights = tf.abs(draw(3, 5, 2))
+    sums = graph.fused_sums(mlp, edge_size=0)(senders, receivers, edge_weights=weights)
+    expected = graph.message_sums(mlp.hidden_layers, senders, receivers, edge_weights=weights)
+    np.testing.assert_array_equal(sums, expected)
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -191,9 +204,9 @@ def test_a_network_gives_the_same_with_and_without_them(recompute, monkeypatch):
             loss = tf.reduce_sum(tf.stack(states) ** 2)
         return [*states, *tape.gradient(loss, network.variables)]
 
-    takes = edge_layers.takes
     for with_them in (True, False):
-        monkeypatch.setattr(edge_layers, "takes", takes if with_them else lambda *_: False)
+        if not with_them:
+            monkeypatch.setattr(EdgeLayerSums, "suits", lambda *_: False)
         values.append(run(with_them))
     for actual, expected in zip(*values, strict=True):
         assert_close(actual, expected, 0.05)

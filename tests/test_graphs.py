@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import edge_list
 from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph, graphs
 from tests.compare import assert_close
 from tests.graph_cases import FORMS, by_edge, draw_edges, make_case, unite
@@ -59,9 +58,9 @@ def test_sum_nodes_and_broadcast_globals_equal_loops_over_the_nodes(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_oracles_edge_list_is_the_cases(form):
+def test_the_edge_list_is_the_cases(form):
     graph, pairs, *_ = make_case(form)
-    senders, receivers = edge_list(graph)
+    senders, receivers = graph.edge_list()
     assert list(zip(np.array(senders), np.array(receivers), strict=True)) == pairs
 
 
@@ -160,7 +159,7 @@ def test_a_regular_graph_gives_the_same_in_blocks_of_any_size(
     graph = RegularGraph(neighbours, 7)
     monkeypatch.setattr(graphs, "BLOCK_EDGES", -(-7 * 8 // len(graphs_in_blocks)))
     assert graph._block_sizes() == graphs_in_blocks
-    sparse = SparseGraph(*edge_list(graph), 28)
+    sparse = SparseGraph(*graph.edge_list(), 28)
     sources = [normal(28, 3), normal(28, 3, seed=1), draw_edges(graph, 3), draw_edges(graph)]
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(sources)
@@ -262,45 +261,6 @@ def test_a_sparse_graph_without_edges_sums_to_zero():
         graph.message_sums(edge_fn, normal(3, 2), normal(3, 2)), np.zeros([3, 3])
     )
     np.testing.assert_array_equal(graph.degrees(), np.zeros(3))
-
-
-SMALL = [[1, 2], [0, 3], [3, 0], [2, 1]]
-
-
-@pytest.mark.parametrize("given", [False, True])
-def test_relu_sums_equal_message_sums_and_their_gradients(given):
-    graph = RegularGraph(SMALL, 3)
-    sources = [normal(12, 5, seed=1), normal(12, 5, seed=2)]
-    if given:  # edges, their kernel, weights
-        sources += [draw_edges(graph, 2), normal(2, 5, seed=3), draw_edges(graph, seed=4)]
-
-    def message_sums(senders, receivers, edges=None, kernel=None, weights=None):
-        edges = None if edges is None else tf.matmul(edges, kernel)
-        return graph.message_sums(tf.nn.relu, senders, receivers, edges, weights)
-
-    results = []
-    for sums_of in (graph.relu_sums, message_sums):
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            sums = sums_of(*sources)
-        gradients = tape.gradient(sums, sources, normal(12, 5, seed=5))
-        results.append([sums, *gradients])
-    for actual, expected in zip(*results, strict=True):
-        assert_close(actual, expected)
-
-
-def test_relu_sums_are_for_small_graphs_without_double_edges():
-    ring = [[(i - 1) % 17, (i + 1) % 17] for i in range(17)]
-    assert RegularGraph(SMALL, 3).has_relu_sums
-    assert not RegularGraph(ring, 3).has_relu_sums
-    assert not RegularGraph([[1, 1], [0, 0]], 3).has_relu_sums
-
-
-def test_bfloat16_relu_sums_are_added_in_float32():
-    """256 and 15 ones make 271, in bfloat16 272; added up in bfloat16 they would stay 256."""
-    senders = tf.cast([[256.0]] + 15 * [[1.0]], tf.bfloat16)
-    graph = RegularGraph(np.tile(np.arange(16), [16, 1]), 1)
-    assert (graph.relu_sums(senders, tf.zeros_like(senders)).numpy() == 272).all()
 
 
 @pytest.mark.parametrize("form", FORMS)

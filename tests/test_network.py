@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import edge_list, plain_lstm, plain_messages, plain_network
 from rrn import (
     FullyConnectedGraph,
+    Graph,
     MessageFunction,
     RecurrentRelationalNetwork,
     RegularGraph,
     SparseGraph,
+    plain,
 )
 from rrn.layers import Linear
-from rrn.network import dropout_weights
 from rrn.random import fold_in
 from rrn.random import uniform as keyed_uniform
 from rrn.reading import reading_scope
@@ -40,11 +40,11 @@ def value_and_gradients(run, sources, real, output_weights):
     return rows, tape.gradient(loss, sources)
 
 
-def assert_same(run, plain, sources, real, size, tolerance=1e-5):
+def assert_same(run, as_written, sources, real, size, tolerance=1e-5):
     """Two formulations agree in every output and in the gradient to every source."""
     output_weights = normal(np.sum(real), size, seed=9)
     outputs, gradients = value_and_gradients(run, sources, real, output_weights)
-    plain_outputs, plain_gradients = value_and_gradients(plain, sources, real, output_weights)
+    plain_outputs, plain_gradients = value_and_gradients(as_written, sources, real, output_weights)
     for actual, expected in zip(outputs, plain_outputs, strict=True):
         assert_close(actual, expected, tolerance)
     for actual, expected in zip(gradients, plain_gradients, strict=True):
@@ -78,15 +78,16 @@ def plain_edges(graph, pairs, node_graph, edges, globals_):
 @pytest.mark.parametrize("hidden_sizes", [[6], [6, 7, 8]])
 @pytest.mark.parametrize(
     "options",
-    ["", "edges", "globals", "then", "weights", "edges globals", "edges globals then weights"],
+    ["", "edges", "globals", "next", "weights", "edges globals", "edges globals next weights"],
 )
 def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, options):
     graph, pairs, node_graph, real, num_graphs = make_case(form)
     edges = draw_edges(graph, EDGE) if "edges" in options else None
     globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
-    then = normal(OUTPUT, 3, seed=2) if "then" in options else None
+    next_kernel = normal(OUTPUT, 3, seed=2) if "next" in options else None
     weights = draw_edges(graph, seed=3) if "weights" in options else None
-    nodes, output_size = normal(len(real), NODE, seed=4), OUTPUT if then is None else 3
+    nodes = normal(len(real), NODE, seed=4)
+    output_size = OUTPUT if next_kernel is None else 3
     message_fn = MessageFunction(
         NODE,
         hidden_sizes,
@@ -98,19 +99,21 @@ def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, o
     senders, receivers = zip(*pairs, strict=True)
 
     def run():
-        prepared = message_fn.prepare(graph, edges, globals_, then)
+        prepared = message_fn.prepare(graph, edges, globals_, next_kernel)
         return message_fn(graph, nodes, prepared, weights)
 
-    def plain():
+    def as_written():
         features = plain_edges(graph, pairs, node_graph, edges, globals_)
-        edge_weights = None if weights is None else by_edge(graph, weights)
-        sums = plain_messages(message_fn.mlp, senders, receivers, nodes, features, edge_weights)
-        return sums if then is None else tf.matmul(sums, then)
+        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, features)
+        if weights is not None:
+            messages *= by_edge(graph, weights)[:, None]
+        sums = plain.sum_messages(messages, receivers, len(real))
+        return sums if next_kernel is None else tf.matmul(sums, next_kernel)
 
-    given = [x for x in (edges, globals_, then, weights) if x is not None]
+    given = [x for x in (edges, globals_, next_kernel, weights) if x is not None]
     given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
     sources = [nodes, *given, *message_fn.variables]
-    assert_same(run, plain, sources, real, output_size)
+    assert_same(run, as_written, sources, real, output_size)
 
 
 @pytest.mark.parametrize("edge_size", [0, 2])
@@ -121,17 +124,86 @@ def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size
     message_fn = MessageFunction(NODE, [6], OUTPUT, edge_size=edge_size)
     randomize(message_fn)
 
-    def plain():
+    def as_written():
         rows = by_edge(graph, edges) if edge_size else None
-        return plain_messages(message_fn.mlp, *edge_list(graph), nodes, rows)
+        senders, receivers = graph.edge_list()
+        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, rows)
+        return plain.sum_messages(messages, receivers, 12)
 
     assert_same(
         lambda: message_fn(graph, nodes, message_fn.prepare(graph, edges)),
-        plain,
+        as_written,
         [nodes, *([edges] if edge_size else []), *message_fn.variables],
         np.ones(12, bool),
         OUTPUT,
     )
+
+
+class Ring(Graph):
+    """A graph of one's own: one ring, in which every node hears the one before."""
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+
+    def edge_shape(self):
+        return tf.constant([self.nodes])
+
+    def edge_list(self):
+        return np.roll(range(self.nodes), 1), np.arange(self.nodes)
+
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None):
+        pairs = tf.roll(senders, 1, axis=0) + receivers
+        messages = edge_fn(pairs if edges is None else pairs + edges)
+        return messages if edge_weights is None else messages * edge_weights[:, None]
+
+    def degrees(self, edge_weights=None):
+        return tf.ones([self.nodes]) if edge_weights is None else edge_weights
+
+    def sum_nodes(self, nodes):
+        return tf.reduce_sum(nodes, axis=0, keepdims=True)
+
+    def broadcast_globals_to_nodes(self, globals_):
+        return tf.repeat(globals_, self.nodes, axis=0)
+
+
+def test_the_network_takes_a_graph_of_ones_own():
+    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=GLOBAL)
+    randomize(network)
+    features, edges, globals_ = normal(5, 3), normal(5, EDGE, seed=1), normal(1, GLOBAL, seed=2)
+    ring = Ring(5)
+    states = network(ring, features, 3, edges, globals_)
+    expected = network(SparseGraph(*ring.edge_list(), 5), features, 3, edges, globals_)
+    for actual, same in zip(states, expected, strict=True):
+        assert_close(actual, same)
+
+
+class SummedAtOnce(SparseGraph):
+    """Has a way of its own to sum the messages of one hidden layer."""
+
+    def fused_sums(self, mlp, edge_size):
+        return self.sums if len(mlp.layers) == 2 else None
+
+    def sums(self, senders, receivers, edges=None, edge_kernel=None, edge_weights=None):
+        edges = None if edges is None else tf.matmul(edges, edge_kernel)
+        return super().message_sums(tf.nn.relu, senders, receivers, edges, edge_weights)
+
+    def message_sums(self, *_):
+        raise AssertionError("the graph has fused sums")
+
+
+@pytest.mark.parametrize("edge_size", [0, EDGE])
+def test_a_graphs_fused_sums_take_the_place_of_message_sums(edge_size):
+    network = RecurrentRelationalNetwork(3, 6, num_hidden_layers=1, edge_size=edge_size)
+    randomize(network)
+    ends = [0, 1, 1, 2, 3], [1, 0, 2, 2, 1]
+    features, edges = normal(4, 3), normal(5, EDGE, seed=1) if edge_size else None
+    dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws}
+    states = network(SummedAtOnce(*ends, 4), features, 3, edges, **dropout)
+    expected = network(SparseGraph(*ends, 4), features, 3, edges, **dropout)
+    for actual, same in zip(states, expected, strict=True):
+        assert_close(actual, same)
+    with pytest.raises(AssertionError, match="fused"):
+        RecurrentRelationalNetwork(3, 6)(SummedAtOnce(*ends, 4), features, 1)
 
 
 def test_messages_of_a_hand_computed_graph():
@@ -165,13 +237,13 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, ls
     senders, receivers = zip(*pairs, strict=True)
     given = [x for x in tf.nest.flatten([edges, globals_]) if x is not None and tf.size(x) > 0]
 
-    def plain():
+    def as_written():
         rows = plain_edges(graph, pairs, node_graph, edges, globals_)
         with products_in_float64(network):  # sums of messages may be next to nothing
-            return plain_network(network, senders, receivers, features, 3, rows)
+            return plain.hidden_states(network, senders, receivers, features, 3, rows)
 
     sources = [features, *given, *network.variables]
-    assert_same(lambda: network(graph, features, 3, edges, globals_), plain, sources, real, 6)
+    assert_same(lambda: network(graph, features, 3, edges, globals_), as_written, sources, real, 6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -232,7 +304,7 @@ def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
     senders, receivers = zip(*pairs, strict=True)
     keep = 0.6
 
-    def plain():
+    def as_written():
         x = network.input_fn(features)
         zeros = tf.zeros([len(real), 6])
         hidden, state, states = x, (zeros, zeros), []
@@ -242,10 +314,9 @@ def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
             draws = tf.nest.pack_sequence_as(shapes, draws)
             weights = np.where(by_edge(graph, draws).numpy() < keep, np.float32(1 / keep), 0)
             assert 0 < np.count_nonzero(weights) < len(pairs)
-            mlp = network.message_fn.mlp
-            messages = plain_messages(mlp, senders, receivers, hidden, edge_weights=weights)
-            z = network.node_fn(tf.concat([messages, x], axis=-1))
-            state = plain_lstm(network.lstm, z, state)
+            messages = plain.messages(network.message_fn.mlp, hidden, senders, receivers)
+            sums = plain.sum_messages(messages * weights[:, None], receivers, len(real))
+            state = plain.update_nodes(network.node_fn, network.lstm, sums, x, state)
             hidden = state[0]
             states.append(hidden)
         return states
@@ -253,11 +324,10 @@ def test_edge_dropout_drops_the_same_messages_in_the_plain_formulation(form):
     def run():
         return network(graph, features, 3, edge_keep_probability=keep, uniform=keyed_draws)
 
-    assert_same(run, plain, [features, *network.variables], real, 6)
+    assert_same(run, as_written, [features, *network.variables], real, 6)
 
 
 def test_keep_probability_1_draws_nothing_and_keeps_every_message():
-    np.testing.assert_array_equal(dropout_weights(tf.constant([0.0, 0.5, 0.999999]), 1.0), [1] * 3)
     graph, _, _, real, _ = make_case("sparse")
     network, features = RecurrentRelationalNetwork(3, 6), normal(len(real), 3)
 
@@ -267,14 +337,6 @@ def test_keep_probability_1_draws_nothing_and_keeps_every_message():
     kept = network(graph, features, 2, edge_keep_probability=1.0, uniform=fail)
     for actual, expected in zip(kept, network(graph, features, 2), strict=True):
         np.testing.assert_array_equal(actual, expected)
-
-
-@pytest.mark.parametrize("keep", [0.2, 0.5, 0.9])
-def test_dropout_weights_are_0_or_scaled_up_and_their_mean_is_1(keep):
-    weights = dropout_weights(keyed_uniform([0, 0], [100_000]), keep).numpy()
-    np.testing.assert_allclose(np.unique(weights), [0, 1 / keep], rtol=1e-6)
-    deviation = np.sqrt((1 - keep) / keep / weights.size)
-    assert abs(weights.mean() - 1) < 5 * deviation
 
 
 def test_every_step_and_every_part_of_a_union_asks_for_its_own_draws():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import plain_encoder
-from rrn import Embedding, SentenceEncoder, prefix_tree
+from rrn import Embedding, SentenceEncoder, plain, prefix_tree
 from tests.compare import assert_close, names_and_shapes, randomize
 
 VOCABULARY = 6
@@ -87,7 +86,7 @@ def test_the_encoder_equals_the_plain_loop_in_value_and_in_every_gradient(seed):
     weights = np.random.default_rng(seed).normal(size=[len(lengths), 4]).astype(np.float32)
     variables = [*embedding.variables, *encoder.variables]
     results = []
-    for run in (encode, lambda e, s, *sentences: plain_encoder(s, e, *sentences)):
+    for run in (encode, lambda e, s, *sentences: plain.encoded_sentences(s, e, *sentences)):
         with tf.GradientTape() as tape:
             encodings = run(embedding, encoder, tokens, lengths)
             loss = tf.reduce_sum(encodings * weights)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import edge_list, plain_network
 from configs.ages import get_config
 from rrn.data import read_prepared
 from rrn.graphs import RegularGraph, all_others
+from rrn.plain import graph_outputs, hidden_states
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.ages import AGE, OLDER, YOUNGER
@@ -145,11 +145,12 @@ def test_losses_equal_the_plain_formulation(data, few, n):
     sizes = {"who": 8, "whom": 8, "kind": 3, "years": 100}
     features = [np.eye(size)[arrays[name][:, :n].ravel()] for name, size in sizes.items()]
     features = tf.constant(np.concatenate([*features, np.eye(8)[asked]], axis=1), tf.float32)
-    states = plain_network(network.rrn, *edge_list(RegularGraph(all_others(n), 4)), features, 3)
+    edges = RegularGraph(all_others(n), 4).edge_list()
+    states = hidden_states(network.rrn, *edges, features, 3)
+    by_step = graph_outputs(network.readout, states, np.repeat(range(4), n), 4)
     answers, node_losses = [], []
-    for h in states:
-        logits = network.readout(tf.reduce_sum(tf.reshape(h, [4, n, -1]), 1)).numpy()
-        answers.append(cross_entropy(logits, arrays["ages"][places]))
+    for h, logits in zip(states, by_step, strict=True):
+        answers.append(cross_entropy(logits.numpy(), arrays["ages"][places]))
         logits = network.node_readout(h).numpy().reshape(-1, 100)
         per_age = cross_entropy(logits, arrays["fact_ages"][:, :n].ravel())
         node_losses.append(per_age.reshape(4, -1).mean(axis=1))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.plain import edge_list, plain_network
 from configs.pretty_clevr import get_config
 from rrn.data import read_prepared
 from rrn.graphs import RegularGraph
+from rrn.plain import graph_outputs, hidden_states
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.pretty_clevr import OTHERS
@@ -202,10 +202,10 @@ def test_logits_equal_the_plain_formulation(data, some_batch):
     objects = some_batch["objects"].numpy().reshape(32, 18)
     features = np.concatenate([objects, np.repeat(question, 8, axis=0)], axis=1)
     edges = tf.reshape(some_batch["distances"], [-1, 1])
-    senders, receivers = edge_list(RegularGraph(OTHERS, 4))
-    states = plain_network(task.network.rrn, senders, receivers, features, 4, edges)
-    sums = [tf.reduce_sum(tf.reshape(h, [4, 8, -1]), 1) for h in states]
-    expected = tf.stack([task.network.readout(s) for s in sums], 1)
+    senders, receivers = RegularGraph(OTHERS, 4).edge_list()
+    states = hidden_states(task.network.rrn, senders, receivers, features, 4, edges)
+    scene = np.repeat(range(4), 8)
+    expected = tf.stack(graph_outputs(task.network.readout, states, scene, 4), axis=1)
     assert_close(logits, expected, 1e-4)
 
 

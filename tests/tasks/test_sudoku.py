@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 from matplotlib.figure import Figure
 
-from benchmarks.plain import edge_list, plain_network
 from configs.sudoku import get_config
 from rrn.data import read_prepared, training_inputs
 from rrn.distribute.variables import short_device
 from rrn.graphs import RegularGraph
+from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.sudoku import (
@@ -229,10 +229,9 @@ def test_logits_equal_the_plain_formulation(batch):
     tables = (encoder.digit.table, encoder.row.table, encoder.column.table)
     ids = (puzzle.ravel(), row, column)
     features = np.concatenate([t.numpy()[i] for t, i in zip(tables, ids, strict=True)], axis=1)
-    edges = edge_list(RegularGraph(cell_neighbours(), 7))
-    states = plain_network(task.network.rrn, *edges, tf.constant(features), 3)
-    readout = task.network.readout
-    expected = [h.numpy() @ readout.w.numpy() + readout.b.numpy() for h in states]
+    edges = RegularGraph(cell_neighbours(), 7).edge_list()
+    states = hidden_states(task.network.rrn, *edges, tf.constant(features), 3)
+    expected = node_outputs(task.network.readout, states)
     expected = np.stack(expected, axis=1).reshape(7, 81, 3, 10)
     assert_close(some_logits(task, batch["puzzle"]), expected, 1e-4)
 
