@@ -1,25 +1,28 @@
 """Recurrent Relational Networks (Palm et al., NeurIPS 2018) for TensorFlow 2.
 
-Modules of a network:
+The modules; none of them knows devices, files or configs:
 
-    network.py      the message function and the recurrent relational network
-    graphs.py       which nodes hear which: regular, fully connected, sparse graphs, and unions
-    layers.py       linear layers, MLPs, embeddings, the LSTM cell
-    sentences.py    an encoder of sentences, each distinct beginning once
-    convolution.py  convolutions of images
-    answers.py      one answer for each graph: readout, loss, accuracy
-    random.py       random draws by key
-    reading.py      one read of each variable, however many steps use it
+    plain        the paper's equations, word for word: the page to read first
+    network      the same with fewer operations: the message function, the recurrent network
+    graphs       who sends to whom: the interface `Graph` and its four forms
+    relu_sums    faster sums of messages: small graphs, one hidden layer
+    edge_layers  faster sums of messages: regular graphs, more layers, bfloat16
+    recompute    activations that are computed again in the backward pass
+    layers       dense layer, MLP, embedding, LSTM cell
+    convolution  convolutions, for tasks on images
+    sentences    an LSTM over words, each distinct beginning of a sentence once
+    readout      one answer for each graph, its loss and accuracy
+    random       draws keyed by seed, update and example
+    reading      variables that are read once, however many steps use them
 
-What trains it:
+What trains them:
 
-    optimizers/     Adam, RMSProp, Muon, learning rates, clipping, averaged weights
-    weights.py      weights files
-    data.py         prepared files, and the input pipeline of each device
-    distribute/     several devices and machines
-    tasks/          the paper's tasks and others
-    training/       experiments from config to results
-    solving.py      Sudoku puzzles with trained weights
+    optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
+    weights      weights files
+    data         a prepared HDF5 file -> one input pipeline for each device
+    distribute/  devices, towers, variables on parameter servers, clusters
+    tasks/       inputs, model, loss and results of each task
+    training/    updates, stages, evaluation, checkpoints
 """
 
 from rrn.graphs import FullyConnectedGraph, Graph, GraphUnion, RegularGraph, SparseGraph

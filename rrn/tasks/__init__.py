@@ -18,7 +18,7 @@ def create_task(config, data):
     Raises:
       ValueError: no such task, a wrong compute_dtype, or data of another task.
     """
-    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"task"})
+    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"task", "reports"})
     if config.task not in tasks:
         raise ValueError(f"task must be one of {', '.join(tasks)}, got {config.task!r}")
     if config.model.compute_dtype not in COMPUTE_DTYPES:

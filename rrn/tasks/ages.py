@@ -11,20 +11,13 @@ import math
 
 import tensorflow as tf
 
-from rrn.answers import (
-    accuracy_by_kind,
-    accuracy_metrics,
-    answer_losses,
-    draw_accuracy,
-    errors_by_kind,
-    format_accuracy,
-    sum_readout,
-)
 from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 from rrn.reading import read
+from rrn.readout import accuracy_metrics, answer_losses, sum_readout
+from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, errors_by_kind, format_accuracy
 
 SCHEMAS = (("ages", 1),)
 PEOPLE = 8  # also facts

@@ -12,10 +12,10 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from rrn.answers import dropout
 from rrn.convolution import Conv2D
 from rrn.layers import MLP
 from rrn.random import uniform
+from rrn.readout import dropout
 
 # The prepared files' names and versions of schema.
 SCHEMAS = (("mnist", 1),)

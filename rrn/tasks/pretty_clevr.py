@@ -12,21 +12,13 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from rrn.answers import (
-    accuracy_by_kind,
-    accuracy_metrics,
-    answer_losses,
-    draw_accuracy,
-    dropout,
-    errors_by_kind,
-    format_accuracy,
-    sum_readout,
-)
 from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP, glorot_uniform
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 from rrn.reading import read
+from rrn.readout import accuracy_metrics, answer_losses, dropout, sum_readout
+from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, errors_by_kind, format_accuracy
 
 SCHEMAS = (("pretty_clevr", 1),)
 OBJECTS = 8  # also colours, markers, and jumps from 0 to 7

@@ -10,12 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.sudoku.puzzles import UNITS
-from rrn.answers import results_by_step
 from rrn.graphs import RegularGraph
 from rrn.layers import Embedding, Linear
 from rrn.network import RecurrentRelationalNetwork
 from rrn.random import uniform
 from rrn.reading import read
+from rrn.tasks.reports import results_by_step
 
 SCHEMAS = (("sudoku", 1),)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrn.answers import results_by_step
+from rrn.tasks.reports import results_by_step
 
 TASK_NAMES = (
     "single supporting fact",

@@ -10,9 +10,9 @@ the nodes at every step.
 import numpy as np
 import tensorflow as tf
 
-from rrn.answers import accuracy_metrics, answer_losses, sum_readout
 from rrn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.random import uniform
+from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork

@@ -1,20 +1,14 @@
-"""Readouts of sums, their loss, and accuracy by kind, against NumPy."""
+"""Readouts of sums, their loss and accuracy, against NumPy and the plain formulation."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.answers import (
-    accuracy_by_kind,
-    accuracy_metrics,
-    answer_losses,
-    draw_accuracy,
-    format_accuracy,
-    sum_readout,
-)
+from rrn import plain
 from rrn.graphs import RegularGraph
 from rrn.layers import MLP
 from rrn.random import ExampleRandom
+from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from tests.compare import assert_close, randomize
 
 GRAPHS, NODES, HIDDEN, STEPS, CLASSES = 40, 3, 4, 2, 5
@@ -51,9 +45,10 @@ def test_logits_are_the_readout_of_the_sums_over_nodes(readout, hidden):
 
 def test_dropout_drops_the_layers_it_is_given_for_and_only_with_draws(readout, hidden):
     random = ExampleRandom([1, 2], tf.range(GRAPHS), GRAPHS)
-    plain = sum_readout(readout, graph(), hidden)
-    np.testing.assert_array_equal(sum_readout(readout, graph(), hidden, [0.5, 0.5]), plain)
-    np.testing.assert_array_equal(sum_readout(readout, graph(), hidden, [0.0, 0.0], random), plain)
+    kept_all = sum_readout(readout, graph(), hidden)
+    np.testing.assert_array_equal(sum_readout(readout, graph(), hidden, [0.5, 0.5]), kept_all)
+    undropped = sum_readout(readout, graph(), hidden, [0.0, 0.0], random)
+    np.testing.assert_array_equal(undropped, kept_all)
     # With a linear layer of ones after the second hidden layer, logits are sums of what is kept.
     last = readout.layers[-1]
     last.w.assign(tf.ones_like(last.w))
@@ -77,6 +72,15 @@ def test_losses_and_outputs_by_hand():
     np.testing.assert_array_equal(outputs["correct"], [[0, 1], [1, 1]])
 
 
+def test_logits_and_loss_are_those_of_equations_4_and_5(readout, hidden):
+    logits, answers = sum_readout(readout, graph(), hidden), tf.range(GRAPHS) % CLASSES
+    node_graph = np.repeat(range(GRAPHS), NODES)
+    expected = plain.graph_outputs(readout, hidden, node_graph, GRAPHS)
+    assert_close(logits, tf.stack(expected, axis=1))
+    losses, _ = answer_losses(logits, answers)
+    assert_close(tf.reduce_mean(losses["loss"]), plain.loss(expected, answers))
+
+
 CORRECT = np.array([[0, 1], [1, 1], [0, 0], [1, 0]], np.float32)
 KINDS = np.array([2, 0, 2, 0])
 
@@ -92,26 +96,3 @@ def test_metrics_are_sums_and_counts_by_step_and_kind():
     for name, pair in expected.items():
         for actual, value in zip(metrics[name], pair, strict=True):
             np.testing.assert_array_equal(actual, value)
-
-
-def test_results_by_kind_their_table_and_figure():
-    outputs = {"correct": CORRECT, "loss": np.array([[1.0, 3.0]] * 4)}
-    results = accuracy_by_kind(outputs, KINDS, "jumps")
-    by_step = {
-        "accuracy/jumps_0": [100, 50],
-        "accuracy/jumps_2": [0, 50],
-        "accuracy/all": [50, 50],
-        "loss": [1, 3],
-    }
-    assert results["by_step"] == by_step and results["error"] == 50
-    assert results["metrics"] == {name: values[-1] for name, values in by_step.items()}
-    table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
-    rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
-    assert [line[34:].split() for line in table] == rows
-    axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
-    drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
-    assert drawn == {
-        "step 1": [[0, 100], [2, 0]],
-        "step 2": [[0, 50], [2, 50]],
-        "paper": [[0, 90], [1, 85], [2, 80]],  # of all kinds
-    }

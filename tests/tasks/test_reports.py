@@ -1,0 +1,31 @@
+"""Accuracy by kind of question, its table and its figure, by hand."""
+
+import numpy as np
+
+from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, format_accuracy
+
+CORRECT = np.array([[0, 1], [1, 1], [0, 0], [1, 0]], np.float32)
+KINDS = np.array([2, 0, 2, 0])
+
+
+def test_results_by_kind_their_table_and_figure():
+    outputs = {"correct": CORRECT, "loss": np.array([[1.0, 3.0]] * 4)}
+    results = accuracy_by_kind(outputs, KINDS, "jumps")
+    by_step = {
+        "accuracy/jumps_0": [100, 50],
+        "accuracy/jumps_2": [0, 50],
+        "accuracy/all": [50, 50],
+        "loss": [1, 3],
+    }
+    assert results["by_step"] == by_step and results["error"] == 50
+    assert results["metrics"] == {name: values[-1] for name, values in by_step.items()}
+    table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
+    rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
+    assert [line[34:].split() for line in table] == rows
+    axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert drawn == {
+        "step 1": [[0, 100], [2, 0]],
+        "step 2": [[0, 50], [2, 50]],
+        "paper": [[0, 90], [1, 85], [2, 80]],  # of all kinds
+    }
