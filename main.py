@@ -18,7 +18,7 @@ from ml_collections import config_flags
 def flag_error(error):
     """Ends the program; the last line of a config file's error is what its `get_config` raised."""
     what = str(error).strip().splitlines()[-1].strip().removeprefix("ValueError: ")
-    if isinstance(error, (AttributeError, KeyError)):
+    if isinstance(error, (AttributeError, LookupError)):
         what = f"no such field in the config: {what}"
     sys.exit(f"error: {what}")
 
@@ -30,7 +30,7 @@ def parse_flags(argv):
             logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
         _ = CONFIG.value.task  # fails here if there is no such file
         return arguments
-    except (flags.Error, AttributeError, KeyError, OSError) as error:
+    except (flags.Error, AttributeError, LookupError, OSError) as error:
         flag_error(error)
 
 
@@ -40,7 +40,7 @@ try:  # with fields of the default config on the command line, this reads them
         "configs/babi.py",
         "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
     )
-except (AttributeError, KeyError) as error:
+except (AttributeError, LookupError) as error:
     flag_error(error)
 DEVICES = flags.DEFINE_string(
     "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from absl import flags
+from ml_collections import config_flags
 
 from rrn.data import read_prepared
 from rrn.tasks import create_task
+from rrn.training.fields import check_config
+from rrn.training.unused import check_used
 from tests.helpers import CPUS, ROOT, load_config, make_trainer
 
 # The file of config.data.path -> the fixture with a small one of its kind.
@@ -68,6 +72,37 @@ def test_two_updates_of_every_stage(file, variant, request):
         changed = {name for name, old in before.items() if (old != after[name]).any()}
         assert changed == {v.name for v in stage.trained()}
         assert trainer.update == stage.first + 2
+
+
+@pytest.mark.parametrize(("file", "variant"), list(experiments()))
+def test_every_field_that_a_recipe_sets_is_known_and_used(file, variant):
+    config = load_config(file, variant)
+    check_config(config)
+    check_used(config)
+
+
+def read_flags(monkeypatch, *arguments):
+    """The config that `main.py` reads from its command line."""
+    values, argv = flags.FlagValues(), ["main.py", *arguments]
+    monkeypatch.setattr("sys.argv", argv)
+    holder = config_flags.DEFINE_config_file("config", flag_values=values)
+    values(argv)
+    return holder.value
+
+
+def test_a_stages_fields_are_set_from_the_command_line(monkeypatch):
+    file = f"--config={ROOT}/configs/sudoku.py:cpu"
+    path = "--config.train.stages"
+    own = f"{path}[0].num_updates=100", f"{path}[2].learning_rate=0.5"
+    config = read_flags(monkeypatch, file, *own, f"{path}[1].options.num_steps=7")
+    stages = load_config("sudoku.py", "cpu").train.stages
+    stages[0]["num_updates"], stages[2]["learning_rate"] = 100, 0.5
+    stages[1]["options"]["num_steps"] = 7
+    assert config.train.stages == stages
+    check_used(config)
+    config = read_flags(monkeypatch, file, "--config.train.num_updates=100")
+    with pytest.raises(ValueError, match=r"^train\.num_updates: not used.*stages\[0\]\.num_upd"):
+        check_used(config)
 
 
 @pytest.mark.parametrize("file", sorted({param.values[0] for param in experiments()}))

@@ -289,6 +289,7 @@ WRONG = {
     "task": (["--config.task=nonsense"], ["task must be one of ages, babi", "'nonsense'"]),
     "compute_dtype": (["--config.model.compute_dtype=float8"], ["bfloat16", "'float8'"]),
     "field": (["--config.train.nonsense=1"], ["no such field", "nonsense"]),
+    "stage": (["--config.train.stages[0].num_updates=1"], ["no such field", "out of range"]),
     "field of the default": (None, ["no such field", "nonsense"]),
     "devices": (["--devices=gpu"], ["--devices=gpu", "there: no GPU, and the CPU"]),
     "data": (["--config.data.path=none.h5"], ["none.h5: no such file", "data_prep"]),

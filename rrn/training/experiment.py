@@ -26,6 +26,7 @@ from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
+from rrn.training.unused import check_used
 from rrn.training.workdir import Workdir
 from rrn.weights import load_weights, model_variables, save_weights
 
@@ -103,6 +104,7 @@ class Experiment:
         device, and only say where they would be.
         """
         check_config(config)
+        check_used(config)
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = read_prepared(config.data.path)
         create = functools.partial(create_task, config, self.data)

@@ -77,3 +77,10 @@ def test_the_evaluator_of_a_cluster_leaves_the_given_config_as_it_is(config, mon
     run(config, "babi", "train", "cpu", tmp_path, cluster=cluster)
     assert taken[0].variables.policy == "cpu"  # it is alone
     assert config.variables.policy == "balanced"
+
+
+def test_fields_that_change_nothing_are_an_error(config, tmp_path):
+    config.train.stages = ({"num_updates": 5},)
+    with pytest.raises(ValueError, match=r"^train\.num_updates: not used, got 20: leave it 0, and"):
+        run(config, "babi", "train", "cpu", tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -353,7 +353,7 @@ def make_run(monkeypatch):
 
     monkeypatch.setattr(experiment, "read_prepared", lambda path: LineData(ContestTask()))
     monkeypatch.setattr(experiment, "create_task", create)
-    train = contest_config(repeats=2, checkpoint_every_updates=4)
+    train = contest_config(num_updates=0, repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"data": {"path": ""}, "variables": {"policy": "cpu"}, "seed": 1}
     evaluate = vars(Evaluate(batch_size=12, examples=10))
