@@ -70,6 +70,12 @@ def test_the_python_of_every_document_is_run_by_a_test():
     }
 
 
+@pytest.mark.parametrize("document", [*DOCUMENTS, "docs/guide/core_numbers.py"])
+def test_documented_imports_are_no_deeper_than_two_names(document):
+    imported = re.findall(r"^(?:from|import) (rrn[.\w]*)", text_of(document), re.MULTILINE)
+    assert not [name for name in imported if name.count(".") > 1]
+
+
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     run(python_of("README.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "(5, 10) (2, 10)\n" * 4
