@@ -89,7 +89,7 @@ def main(argv):
         )
     # These import TensorFlow; --help need not wait for it.
     from rrn.distribute import find_cluster, keep_freed_memory
-    from rrn.solving import solve
+    from rrn.tasks.sudoku.solving import solve
     from rrn.training import run
 
     keep_freed_memory()

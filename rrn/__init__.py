@@ -51,7 +51,7 @@ __all__ = [
 
 def __getattr__(name):
     if name == "solve_sudoku":  # with all that training needs: only if asked for
-        from rrn.solving import solve_sudoku
+        from rrn.tasks.sudoku.solving import solve_sudoku
 
         return solve_sudoku
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""One file per task; `create_task` makes the one a config names.
+"""One room per task; `create_task` makes the one a config names.
 
 A task's module has `create_task(config, data)` and `SCHEMAS`, the names and versions of schema of
 the prepared files that it takes.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.completion import (
+from rrn.tasks.completion.task import (
     FILLS,
     cut_patches,
     draw_holes,

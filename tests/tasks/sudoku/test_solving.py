@@ -13,8 +13,8 @@ from PIL import Image
 
 import rrn
 from configs.sudoku import get_config
-from rrn import solving
-from rrn.solving import (
+from rrn.tasks.sudoku import Sudoku, solving
+from rrn.tasks.sudoku.solving import (
     CELL,
     Solver,
     animation,
@@ -25,7 +25,6 @@ from rrn.solving import (
     solutions_from,
     solve,
 )
-from rrn.tasks.sudoku import Sudoku
 from rrn.weights import model_variables, save_weights
 from tests.compare import assert_close
 from tests.helpers import ROOT

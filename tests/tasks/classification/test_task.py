@@ -9,7 +9,7 @@ import tensorflow as tf
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.classification import ConvolutionalNetwork
+from rrn.tasks.classification.task import ConvolutionalNetwork
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 from tests.test_convolution import plain_conv

@@ -14,7 +14,7 @@ from rrn.graphs import RegularGraph
 from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.sudoku import (
+from rrn.tasks.sudoku.task import (
     PAPER,
     UNITS,
     Sudoku,

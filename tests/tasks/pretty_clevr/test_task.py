@@ -12,7 +12,7 @@ from rrn.graphs import RegularGraph
 from rrn.plain import graph_outputs, hidden_states
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.pretty_clevr import OTHERS
+from rrn.tasks.pretty_clevr.task import OTHERS
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, make_trainer
 

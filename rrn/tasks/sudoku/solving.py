@@ -25,11 +25,11 @@ from data_prep.sudoku.puzzles import (
 )
 from rrn.distribute import parse_devices
 from rrn.reading import reading_scope
-from rrn.tasks.sudoku import Sudoku
+from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
-PRETRAINED = Path(__file__).resolve().parents[1] / "pretrained" / "sudoku.h5"
+PRETRAINED = Path(__file__).resolve().parents[3] / "pretrained" / "sudoku.h5"
 PAPER_MODEL = ConfigDict(
     {"embedding_size": 16, "hidden_size": 96, "compute_dtype": "float32", "recompute": False}
 )

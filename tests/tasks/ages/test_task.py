@@ -12,7 +12,7 @@ from rrn.graphs import RegularGraph, all_others
 from rrn.plain import graph_outputs, hidden_states
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.ages import AGE, OLDER, YOUNGER
+from rrn.tasks.ages.task import AGE, OLDER, YOUNGER
 from tests.compare import assert_close, randomize
 
 COUNT = 512
