@@ -1,8 +1,7 @@
-"""Trains, evaluates or shows a recurrent relational network, or solves Sudoku puzzles with one.
+"""Trains, evaluates or shows a recurrent relational network.
 
 python main.py --config configs/babi.py --devices 0,1,2,3
 python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
-python main.py --config configs/sudoku.py --mode solve --puzzle FILE
 """
 
 import os
@@ -24,6 +23,8 @@ def flag_error(error):
 
 
 def parse_flags(argv):
+    if re.search(r" --?(mode[ =]solve|puzzle)\b", " ".join(argv)):
+        sys.exit("error: `python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py")
     try:
         arguments = flags.FLAGS(argv)
         if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
@@ -49,14 +50,13 @@ WORKDIR = flags.DEFINE_string("workdir", None, "Where results go; runs/<config> 
 WEIGHTS = flags.DEFINE_string(
     "weights",
     None,
-    "Start from, evaluate or solve with this weights file. Solving without it takes the workdir's, "
-    "else pretrained/sudoku.h5.",
+    "Start from this weights file, or evaluate it.",
 )
 MODE = flags.DEFINE_enum(
     "mode",
     "train",
-    ["train", "evaluate", "variables", "solve"],
-    "Train and evaluate, evaluate, list variables, or solve Sudoku puzzles.",
+    ["train", "evaluate", "variables"],
+    "Train and evaluate, evaluate, or list variables.",
 )
 LOCAL_CLUSTER = flags.DEFINE_string(
     "local_cluster", None, "Train on processes of this machine: ps=2,worker=7."
@@ -74,30 +74,19 @@ REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
 STARTUP_TIMEOUT = flags.DEFINE_float(
     "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."
 )
-PUZZLE = flags.DEFINE_string(
-    "puzzle", None, "What to solve: 81 characters, . or 0 for a blank, or a file with one a line."
-)
 
 
 def main(argv):
     if len(argv) > 1:
         raise app.UsageError(f"unexpected arguments: {' '.join(argv[1:])}")
-    if (MODE.value == "solve") != (PUZZLE.value is not None):
-        sys.exit(
-            "error: --mode solve and --puzzle need each other; "
-            f"got --mode {MODE.value}, --puzzle {PUZZLE.value}"
-        )
     # These import TensorFlow; --help need not wait for it.
     from rrn.distribute import find_cluster, keep_freed_memory
-    from rrn.tasks.sudoku.solving import solve
     from rrn.training import run
 
     keep_freed_memory()
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
-        if MODE.value == "solve":
-            return solve(CONFIG.value, PUZZLE.value, DEVICES.value, workdir, WEIGHTS.value)
         return run(
             CONFIG.value,
             name,

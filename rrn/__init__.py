@@ -45,13 +45,4 @@ __all__ = [
     "SentenceEncoder",
     "SparseGraph",
     "prefix_tree",
-    "solve_sudoku",
 ]
-
-
-def __getattr__(name):
-    if name == "solve_sudoku":  # with all that training needs: only if asked for
-        from rrn.tasks.sudoku.solving import solve_sudoku
-
-        return solve_sudoku
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -183,7 +183,8 @@ def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
     def batch_of(index):
         places = index * per_device + tf.range(per_device, dtype=tf.int64)
         ids = tf.gather(examples, tf.where(places < num_examples, places, 0))
-        return _make_batch(task, arrays, ids, ExampleRandom([seed, 1], ids), training=False)
+        batch = _make_batch(task, arrays, ids, ExampleRandom([seed, 1], ids), training=False)
+        return {**batch, "seed": tf.constant([seed, 2])}
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)

@@ -11,6 +11,7 @@ from rrn.data import read_prepared, training_inputs
 from rrn.layers import Embedding, Linear
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
+from rrn.tasks.task import Task
 from rrn.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,15 +77,15 @@ def write_babi_texts(folder):
             (folder / f"qa{task}_{split}.txt").write_text("\n".join(lines) + "\n")
 
 
-class LineTask:
+class LineTask(Task):
     """y is a line of the encoded x, plus noise; 12 examples of 2 kinds.
 
     The encoder has a dense layer and an embedding (sparse gradients), the network a dense layer.
     """
 
     def __init__(self, noise=0.1):
+        super().__init__(None, tf.Module(name="network"))
         self.noise = noise
-        self.encoder, self.network = tf.Module(name="encoder"), tf.Module(name="network")
         self.encoder.linear = Linear(3, 2, name="encoder_linear")
         self.encoder.embedding = Embedding(2, 2)
         self.network.linear = Linear(2, 1, name="network_linear")
@@ -102,9 +103,6 @@ class LineTask:
         draws = tf.random.stateless_uniform([batch_size], seed)
         return tf.cast(draws * tf.cast(tf.size(arrays["y"]), tf.float32), tf.int32)
 
-    def sizes(self, arrays, examples):
-        return tf.zeros_like(examples)
-
     def make_batch(self, arrays, examples, random, training):
         batch = {name: tf.gather(array, examples) for name, array in arrays.items()}
         return {**batch, "noise": self.noise * random.uniform([])}
@@ -112,9 +110,9 @@ class LineTask:
     def encode(self, batch):
         return {"h": self.encoder.linear(batch["x"]) + self.encoder.embedding(batch["kind"])}
 
-    def loss(self, encodings, batch, random):
+    def loss(self, encodings, batch, random, training):
         h = encodings["h"]
-        if random is not None:
+        if training:
             h *= tf.cast(random.uniform([2]) < 0.5, tf.float32) * 2.0
         loss = (self.network.linear(h)[:, 0] + batch["noise"] - batch["y"]) ** 2
         return {"loss": loss}, {"loss": loss}
@@ -127,10 +125,6 @@ class LineTask:
         ones = tf.ones_like(batch["y"])
         by_kind = [tf.math.unsorted_segment_sum(v, batch["kind"], 2) for v in (batch["y"], ones)]
         return {"y": (tf.reduce_sum(batch["y"]), tf.reduce_sum(ones)), "y_by_kind": tuple(by_kind)}
-
-    def results(self, arrays, examples, outputs):
-        loss = [float(outputs["loss"].mean())]
-        return {"metrics": {"loss": loss[0]}, "by_step": {"loss": loss}, "error": loss[0]}
 
 
 def line_batches(task, examples):

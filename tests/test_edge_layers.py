@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn import MLP, MessageFunction, RecurrentRelationalNetwork, RegularGraph, edge_layers, plain
 from rrn.edge_layers import EdgeLayerSums
-from rrn.tasks.sudoku.task import cell_neighbours
+from rrn.tasks.sudoku.network import cell_neighbours
 from tests.compare import assert_close, randomize
 from tests.helpers import CPUS
 

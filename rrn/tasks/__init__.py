@@ -1,13 +1,24 @@
-"""One room per task; `create_task` makes the one a config names.
+"""The tasks, a room or a file for each; `create_task` makes the one that a config names.
 
-A task's module has `create_task(config, data)` and `SCHEMAS`, the names and versions of schema of
-the prepared files that it takes.
+ages            age arithmetic
+babi            questions about short stories
+classification  digits, to measure how convolutional networks train on several machines
+completion      image completion with discriminators
+pretty_clevr    from object to nearest object
+sudoku          Sudoku, and the command that solves puzzles
+
+task.py         the base class of tasks, and the results that they give
+reports.py      what the tasks' reports share
+
+A task's module has `create_task(config, data)`, whose config is the experiment's `model`, and
+`SCHEMAS`, the names and versions of schema of the prepared files that it takes.
 """
 
 import importlib
 import pkgutil
 
 COMPUTE_DTYPES = "float32", "bfloat16"
+NO_TASKS = {"reports", "task"}  # modules that tasks share
 
 
 def create_task(config, data):
@@ -18,7 +29,7 @@ def create_task(config, data):
     Raises:
       ValueError: no such task, a wrong compute_dtype, or data of another task.
     """
-    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"task", "reports"})
+    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - NO_TASKS)
     if config.task not in tasks:
         raise ValueError(f"task must be one of {', '.join(tasks)}, got {config.task!r}")
     if config.model.compute_dtype not in COMPUTE_DTYPES:

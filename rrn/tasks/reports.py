@@ -1,9 +1,11 @@
 """What tasks' reports share: results by step, and tables and figures of accuracy by kind."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rrn.tasks.task import Results
 
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
@@ -12,26 +14,28 @@ if TYPE_CHECKING:  # only drawing needs it
 Published = Sequence[tuple[str, Sequence[float]]]
 
 
-def results_by_step(by_step: Mapping[str, np.ndarray], error: float) -> dict[str, Any]:
-    """Puts results together as a task's `results` returns them.
+def results_by_step(
+    by_step: Mapping[str, np.ndarray], error: float, group_errors: Mapping[int, float]
+) -> Results:
+    """Puts together the results of a network that answers at every step.
 
     Args:
       by_step: name -> `[steps]`.
       error: the number by which the best weights are chosen; the lowest is the best.
+      group_errors: group -> its error.
 
     Returns:
-      "metrics", name -> value at the last step; "by_step", name -> list of values; and "error".
+      The results; the metrics are the values at the last step.
     """
-    return {
-        "metrics": {name: float(values[-1]) for name, values in by_step.items()},
-        "by_step": {name: [float(v) for v in values] for name, values in by_step.items()},
-        "error": float(error),
-    }
+    return Results(
+        metrics={name: float(values[-1]) for name, values in by_step.items()},
+        error=float(error),
+        by_step={name: [float(v) for v in values] for name, values in by_step.items()},
+        group_errors=dict(group_errors),
+    )
 
 
-def accuracy_by_kind(
-    outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name: str
-) -> dict[str, Any]:
+def accuracy_by_kind(outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name: str) -> Results:
     """Computes the percentage of right answers by step, for each kind of question and for all.
 
     Args:
@@ -40,30 +44,22 @@ def accuracy_by_kind(
       name: what a kind is, in a word.
 
     Returns:
-      The `results_by_step` of "accuracy/{name}_{kind}" for each kind that occurs, "accuracy/all"
-      and "loss". The error is the percentage of wrong answers at the last step.
+      The results "accuracy/{name}_{kind}" for each kind that occurs, "accuracy/all" and "loss", all
+      by step. The kinds are the groups. Errors are percentages of wrong answers at the last step.
     """
     right = 100.0 * outputs["correct"]
-    by_step = {f"accuracy/{name}_{k}": right[kinds == k].mean(axis=0) for k in np.unique(kinds)}
+    by_kind = {int(kind): right[kinds == kind].mean(axis=0) for kind in np.unique(kinds)}
+    by_step = {f"accuracy/{name}_{kind}": percents for kind, percents in by_kind.items()}
     by_step["accuracy/all"] = right.mean(axis=0)
     by_step["loss"] = outputs["loss"].mean(axis=0)
-    return results_by_step(by_step, error=100.0 - by_step["accuracy/all"][-1])
+    return results_by_step(
+        by_step,
+        error=100.0 - by_step["accuracy/all"][-1],
+        group_errors={kind: 100.0 - float(v[-1]) for kind, v in by_kind.items()},
+    )
 
 
-def errors_by_kind(results: Mapping[str, Any], name: str) -> dict[int, float]:
-    """Computes the percentage of wrong answers at the last step, for each kind of question.
-
-    Args:
-      results: what `accuracy_by_kind` returned.
-      name: what a kind is, in a word.
-
-    Returns:
-      kind -> percent wrong, for each kind that occurs.
-    """
-    return {int(kind): 100.0 - percents[-1] for kind, percents in _kinds(results, name).items()}
-
-
-def format_accuracy(results: Mapping[str, Any], name: str, published: Published = ()) -> str:
+def format_accuracy(results: Results, name: str, published: Published = ()) -> str:
     """Writes accuracy as a table: a row for each step, a column for each kind.
 
     Args:
@@ -75,16 +71,16 @@ def format_accuracy(results: Mapping[str, Any], name: str, published: Published 
       The table's lines.
     """
     kinds = _kinds(results, name)
-    columns = {**kinds, "all": results["by_step"]["accuracy/all"]}
+    columns = {**kinds, "all": results.by_step["accuracy/all"]}
     rows = [(f"step {i + 1}", v) for i, v in enumerate(zip(*columns.values(), strict=True))]
-    rows += [(row, [percents[int(kind)] for kind in kinds]) for row, percents in published]
+    rows += [(row, [percents[kind] for kind in kinds]) for row, percents in published]
     lines = [f"{f'right, %; {name}:':<34}" + "".join(f"{kind:>7}" for kind in columns)]
     for row, percents in rows:
         lines.append(f"{row:<34}" + "".join(f"{percent:7.1f}" for percent in percents))
     return "\n".join(lines)
 
 
-def draw_accuracy(results: Mapping[str, Any], name: str, published: Published = ()) -> "Figure":
+def draw_accuracy(results: Results, name: str, published: Published = ()) -> "Figure":
     """Draws accuracy by kind: a line for each step.
 
     Args:
@@ -98,7 +94,7 @@ def draw_accuracy(results: Mapping[str, Any], name: str, published: Published = 
     from matplotlib.figure import Figure
 
     by_kind = _kinds(results, name)
-    kinds = [int(kind) for kind in by_kind]
+    kinds = list(by_kind)
     steps = list(zip(*by_kind.values(), strict=True))
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -114,6 +110,4 @@ def draw_accuracy(results: Mapping[str, Any], name: str, published: Published = 
 
 def _kinds(results, name):
     """Kind -> percents right by step, of the results of `accuracy_by_kind`."""
-    prefix = f"accuracy/{name}_"
-    by_step = results["by_step"].items()
-    return {n.removeprefix(prefix): v for n, v in by_step if n.startswith(prefix)}
+    return {kind: results.by_step[f"accuracy/{name}_{kind}"] for kind in results.group_errors}

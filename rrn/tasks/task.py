@@ -1,76 +1,182 @@
-"""What the input pipeline, the trainer and the evaluation ask of a task."""
+"""What a task is: its inputs, its losses and its results. Most of it has a usual default."""
 
-from typing import Any, Protocol
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
-from rrn.random import ExampleRandom
+from rrn.random import ExampleRandom, uniform
+
+if TYPE_CHECKING:  # only drawing needs it
+    from matplotlib.figure import Figure
 
 Arrays = dict[str, tf.Tensor]  # one split of a prepared file: name -> tensor
 Batch = dict[str, Any]  # one device's examples
+Pair = tuple[tf.Tensor, tf.Tensor]  # a sum and a count
 
 
-class Task(Protocol):
-    """A model with its inputs, losses and results; it knows no device, file or loop over updates.
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """What a model reaches on a split, or on a part of it.
 
     Attributes:
-      encoder: `tf.Module` that runs on the CPU, shared by all towers (without variables where
-        nothing is encoded).
-      network: `tf.Module` that runs on every tower's device.
+      metrics: name -> the number at the last step.
+      error: the number by which the best weights are chosen; the lowest is the best.
+      by_step: name -> the numbers by step; empty where there are no steps.
+      group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
+        the config's `error_share` is above 0.
+      samples: whatever else the task's figures show.
+      by_stage: stage -> the results of the weights at its end; empty where there are no stages.
     """
 
-    encoder: tf.Module
-    network: tf.Module
+    metrics: dict[str, float]
+    error: float
+    by_step: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    group_errors: dict[int, float] = dataclasses.field(default_factory=dict)
+    samples: Any = None
+    by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
 
+
+class Task(abc.ABC):
+    """A model with its inputs, losses and results; it knows no device, file or loop over updates.
+
+    A task must have `num_examples`, `make_batch` and `loss`. Everything else has a default.
+
+    Attributes:
+      config: the experiment's `model`.
+      network: the modules that run on every tower's device.
+      encoder: the modules that run on the CPU, shared by all towers.
+    """
+
+    def __init__(self, config: Any, network: tf.Module, encoder: tf.Module | None = None):
+        """Keeps the config and the modules.
+
+        Args:
+          config: the experiment's `model`.
+          network: what runs on every tower's device.
+          encoder: what runs on the CPU; a module without variables if not given.
+        """
+        self.config, self.network = config, network
+        self.encoder = tf.Module(name="encoder") if encoder is None else encoder
+
+    # Inputs
+
+    @abc.abstractmethod
     def num_examples(self, arrays: Arrays) -> int:
-        """The number of examples of a split."""
+        """Returns the number of examples of a split."""
 
     def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
-        """A training batch: ids `[batch_size]` of examples of the split, drawn by `seed`."""
+        """Draws a training batch; by default all examples are equally likely.
+
+        Args:
+          arrays: the split's tensors.
+          seed: integers `[2]`; the draws depend on nothing else.
+          batch_size: the number of examples to draw.
+
+        Returns:
+          Ids of examples of the split `[batch_size]`, int32.
+        """
+        return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
+
+    def groups(self, arrays: Arrays) -> np.ndarray | None:
+        """Returns each example's group, integers `[examples]`; by default None: no groups."""
+        return None
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
-        """The examples' sizes `[examples]`; a batch is sorted by them before `make_batch`."""
+        """Returns the sizes `[examples]` by which a batch is sorted; by default zeros."""
+        return tf.zeros_like(examples)
 
-    def make_batch(self, arrays: Arrays, examples, random: ExampleRandom, training: bool) -> Batch:
-        """The examples' tensors. Runs in the input pipeline; `training` may change the examples."""
+    @abc.abstractmethod
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Makes the examples' tensors. It runs in the input pipeline.
 
-    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """What the encoder makes of a batch, for the network; gradients flow back through it."""
+        Args:
+          arrays: the split's tensors.
+          examples: ids of examples `[examples]`, sorted by size.
+          random: the examples' draws.
+          training: whether the batch is for training, which may change the examples.
 
-    def loss(self, encodings, batch: Batch, random: ExampleRandom | None):
-        """(losses: name -> `[examples]`, outputs: name -> tensor `[examples, ...]`).
-
-        random: None in evaluation, where nothing is dropped. Whatever else it takes, as
-        `num_steps=None`, the stages of training may set.
-
-        Training goes by the losses' "loss", or by those that the config's stages name. One of the
-        outputs is "loss", too, by step or not; validation reports its mean.
+        Returns:
+          name -> tensor, or a nest of tensors.
         """
 
-    def metrics(self, batch: Batch, outputs) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
-        """name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums.
+    # Model
 
-        `<loss>/...`, named after one of the losses, is reported in the stages that train it.
+    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """Runs the encoder, on the CPU.
+
+        Returns:
+          name -> what the network takes; gradients flow back through it. By default nothing.
+        """
+        return {}
+
+    def initial_state(self, num_examples: int) -> Any:
+        """Returns the state of examples that have made no step, a nest of `[num_examples, ...]`.
+
+        By default None: the network carries no state from one update to the next. A task with a
+        state takes it in `loss` as the argument `state`. Its outputs have the "state" after the
+        steps, and "solved", booleans `[examples]`.
+        """
+        return None
+
+    @abc.abstractmethod
+    def loss(
+        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Runs the network and computes the losses.
+
+        The stages of training may set further arguments, such as `num_steps=None`.
+
+        Args:
+          encodings: what `encode` returned.
+          batch: what `make_batch` returned.
+          random: the examples' draws.
+          training: whether the losses are for training; in evaluation nothing is dropped.
+
+        Returns:
+          (losses, outputs). Losses are name -> `[examples]`; training minimizes "loss", or those
+          that the config's stages name. Outputs are name -> `[examples, ...]`; one of them is
+          "loss", by step or not, and validation reports its mean.
         """
 
     def regularized(self) -> list[tf.Variable]:
-        """The variables w in the L2 term Σ w²/2."""
+        """Returns the variables w in the L2 term Σ w²/2; by default none."""
+        return []
 
-    def results(self, arrays: Arrays, examples, outputs) -> dict:
-        """{"metrics": {name: value at the last step}, "by_step": {name: [values]}, "error"}, and
-        whatever else the figures need. Without steps "by_step" is empty. The best weights are
-        those with the lowest "error", a number, on the validation split.
+    # Results
 
-        examples: the ids, an array, of examples of a split, all of them or some; outputs: name ->
-        array `[examples, ...]`, in that order.
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes what training reports beside the losses; by default nothing.
+
+        Returns:
+          name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. A
+          name `<loss>/...` is reported in the stages that train this loss.
         """
+        return {}
 
-    def table(self, results: dict) -> str:
-        """The results in words, beside the paper's.
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
+    ) -> Results:
+        """Computes the results; by default the mean loss, which is also the error.
 
-        Here and in `figures`, `results` also has "by_stage": the results of the weights at the end
-        of each of the config's stages, by the stage's name.
+        Args:
+          arrays: the split's tensors.
+          examples: ids of all examples of the split, or of some.
+          outputs: name -> `[examples, ...]`, in the order of `examples`.
         """
+        loss = np.mean(outputs["loss"], axis=0)
+        last = float(loss[-1] if loss.ndim else loss)
+        by_step = {"loss": loss.tolist()} if loss.ndim else {}
+        return Results({"loss": last}, error=last, by_step=by_step)
 
-    def figures(self, results: dict) -> dict:
-        """name -> matplotlib figure."""
+    def table(self, results: Results) -> str:
+        """Writes the results as text; by default a line for each metric."""
+        return "\n".join(f"{name:<40}{value:12.4f}" for name, value in results.metrics.items())
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the results: name -> figure; by default none."""
+        return {}

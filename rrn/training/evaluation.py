@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from rrn.data import evaluation_inputs
 from rrn.distribute.devices import CPU
+from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
 from rrn.training.progress import EvaluationProgress
 
@@ -49,7 +50,8 @@ class Evaluator:
             with tf.device(CPU), reading_scope():
                 encodings = self.task.encode(batch)
             with tf.device(device), reading_scope():
-                _, outputs = self.task.loss(encodings, batch, None)
+                random = ExampleRandom(batch["seed"], batch["examples"])
+                _, outputs = self.task.loss(encodings, batch, random, training=False)
             results.append((batch["examples"], outputs))
         return results
 

@@ -1,6 +1,7 @@
 """One experiment from config to results: train, evaluate, or list the variables."""
 
 import contextlib
+import dataclasses
 import functools
 import time
 from pathlib import Path
@@ -211,11 +212,11 @@ class Experiment:
         with averaged:
             results, loss = evaluator.results()
             num_done = int(trainer.update)
-            progress.validation(num_done, loss, results["metrics"])
+            progress.validation(num_done, loss, results.metrics)
             if trainer.sampler:
                 trainer.sampler.note(results)
                 progress.shares(num_done, trainer.shares())
-            error = results["error"]
+            error = results.error
             best = self.stages or error <= checkpoints.best_error.numpy()
             attributes = {"config": self.name, "update": num_done, "validation_error": error}
             if best:
@@ -258,8 +259,8 @@ class Experiment:
         else:
             load_weights(weights or workdir / "weights.h5", self.variables)
             results, _ = evaluator.results()
-        results = {**results, "by_stage": by_stage}
-        by_stage = {stage: ended["metrics"] for stage, ended in by_stage.items()}
+        results = dataclasses.replace(results, by_stage=by_stage)
+        by_stage = {stage: ended.metrics for stage, ended in by_stage.items()}
         workdir.path.mkdir(parents=True, exist_ok=True)
         workdir.write_json(
             "results.json",
@@ -268,8 +269,8 @@ class Experiment:
                 "data": data.path,
                 "split": split,
                 "examples": len(evaluator.examples),
-                "metrics": results["metrics"],
-                "by_step": results["by_step"],
+                "metrics": results.metrics,
+                "by_step": results.by_step,
                 **({"by_stage": by_stage} if by_stage else {}),
                 "notes": data.attributes["notes"],
             },
@@ -310,7 +311,7 @@ class Experiment:
                 continue
             seen, num_done = path, int(path.rsplit("-", 1)[1])
             results, loss = evaluator.results()
-            line = {"update": num_done, "split": "valid", "mean_loss": loss, **results["metrics"]}
+            line = {"update": num_done, "split": "valid", "mean_loss": loss, **results.metrics}
             self.workdir.append("validation.jsonl", line)
             print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

@@ -27,23 +27,23 @@ class Sampler(tf.Module):
     """
 
     def __init__(self, task, arrays):
-        """arrays: the training split's.
+        """task: the `rrn.tasks.task.Task`; arrays: the training split's.
 
         Raises:
           ValueError: the task has no groups.
         """
         super().__init__(name="sampler")
-        if not hasattr(task, "groups"):
+        groups = task.groups(arrays)
+        if groups is None:
             raise ValueError("error_share above 0: this task's examples are in no groups")
-        self._task = task
-        self.groups = np.unique(task.groups(arrays))
+        self.groups = np.unique(groups)
         self.errors = tf.Variable(
             np.ones(len(self.groups)), dtype=tf.float64, trainable=False, name="errors"
         )
 
     def note(self, results):
         """Takes the errors from the results of a validation; of groups that it lacks, the mean."""
-        errors = self._task.group_errors(results)
+        errors = results.group_errors
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.tolist()])
 

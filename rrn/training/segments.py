@@ -34,7 +34,8 @@ class Pool(tf.Module):
         """
         super().__init__(name="pool")
         self.task, self.batch_size, self._devices = task, batch_size, devices
-        if not hasattr(task, "initial_state"):
+        state = task.initial_state(1)
+        if state is None:
             raise ValueError("max_segments above 1: this task's network carries no state")
         sizes = [spec["rows"].shape[0] for spec in batch_specs]
         examples = {name: spec for name, spec in batch_specs[0].items() if name not in KEYS}
@@ -45,7 +46,6 @@ class Pool(tf.Module):
                     "max_segments above 1 needs batches with a row of known shape for each of the "
                     f"{sizes[0]} examples; {name} is {spec}"
                 )
-        state = task.initial_state(1)
         self._examples = {name: self._rows(name, spec, sizes) for name, spec in examples.items()}
         self._state = tf.nest.map_structure(lambda part: self._rows("state", part, sizes), state)
         self._segments = self._rows("segments", tf.TensorSpec([1], tf.int32), sizes)

@@ -32,7 +32,7 @@ from rrn.training.fields import (
 )
 
 MODULES = "encoder", "network"  # of every task
-LOSS_ARGUMENTS = {"encodings", "batch", "random", "state"}  # what no stage can set
+LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}  # what no stage can set
 
 
 class Objective(tf.Module):

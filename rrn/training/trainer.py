@@ -82,7 +82,7 @@ class Trainer(tf.Module):
         random = self.random(batch)
 
         def loss_fn(encodings, batch):
-            losses, outputs = self.task.loss(encodings, batch, random, **options)
+            losses, outputs = self.task.loss(encodings, batch, random, training=True, **options)
             metrics = stage.metrics(self.task.metrics(batch, outputs), losses)
             if carried:
                 after = batch, outputs["state"], outputs["solved"]

@@ -47,7 +47,7 @@ def report(name, trainer, **others):
     update = int(trainer.update)
     task = trainer.task
     batch = {**task.arrays, "noise": tf.zeros([])}
-    loss = float(tf.reduce_mean(task.loss(task.encode(batch), batch, None)[0]["loss"]))
+    loss = float(tf.reduce_mean(task.loss(task.encode(batch), batch, None, False)[0]["loss"]))
     line = {"name": name, "values": values.tolist(), "places": places, "update": update}
     line["whole_loss"] = loss  # of all examples, whoever's gradients were taken
     print(json.dumps({**line, **others}), flush=True)

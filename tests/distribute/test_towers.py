@@ -66,13 +66,13 @@ def expected_products(babi):
         }
 
     def loss(batch):
-        return task.loss(encodings_of(batch), batch, None)[0]["loss"]
+        return task.loss(encodings_of(batch), batch, None, False)[0]["loss"]
 
     def loss_backward(batch):
         encodings = encodings_of(batch)
         with tf.GradientTape() as tape:
             tape.watch(encodings)
-            value = task.loss(encodings, batch, None)[0]["loss"]
+            value = task.loss(encodings, batch, None, False)[0]["loss"]
         return tape.gradient(value, (network, encodings))
 
     return {

@@ -1,4 +1,4 @@
-"""Accuracy by kind of question, its table and its figure, by hand."""
+"""Accuracy by kind, its table and figure, by hand."""
 
 import numpy as np
 
@@ -17,8 +17,9 @@ def test_results_by_kind_their_table_and_figure():
         "accuracy/all": [50, 50],
         "loss": [1, 3],
     }
-    assert results["by_step"] == by_step and results["error"] == 50
-    assert results["metrics"] == {name: values[-1] for name, values in by_step.items()}
+    assert results.by_step == by_step and results.error == 50
+    assert results.metrics == {name: values[-1] for name, values in by_step.items()}
+    assert results.group_errors == {0: 50, 2: 50}
     table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
     rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
     assert [line[34:].split() for line in table] == rows

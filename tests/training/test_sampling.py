@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.data import draw_by_group, training_inputs
+from rrn.tasks.task import Results
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_config
@@ -14,8 +15,9 @@ class GroupedLine(LineTask):
     def groups(self, arrays):
         return arrays["kind"].numpy()
 
-    def group_errors(self, results):
-        return results
+
+def results_of(group_errors):
+    return Results({}, error=0.0, group_errors=group_errors)
 
 
 def test_shares_follow_errors_above_a_floor():
@@ -63,7 +65,7 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     )
     trainer = grouped_trainer(stages=stages)
     assert trainer.shares() is None
-    trainer.sampler.note({0: 30.0, 1: 10.0})
+    trainer.sampler.note(results_of({0: 30.0, 1: 10.0}))
     trainer.update.assign(2)
     assert trainer.shares() == {0: 0.625, 1: 0.375}
     path = tf.train.Checkpoint(trainer=trainer).save(str(tmp_path / "state"))
@@ -74,7 +76,7 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
 
 def test_a_group_that_validation_lacks_has_the_mean_error():
     sampler = Sampler(GroupedLine(), GroupedLine().arrays)
-    sampler.note({0: 20.0})
+    sampler.note(results_of({0: 20.0}))
     assert sampler.errors.numpy().tolist() == [20.0, 20.0]
 
 

@@ -30,8 +30,8 @@ class ContestTask(LineTask):
         super().__init__()
         self.network.judge = Linear(2, 1, name="judge")
 
-    def loss(self, encodings, batch, random):
-        losses, outputs = super().loss(encodings, batch, random)
+    def loss(self, encodings, batch, random, training):
+        losses, outputs = super().loss(encodings, batch, random, training)
         verdict = self.network.judge(encodings["h"])[:, 0]
         fit, judge = losses["loss"], tf.nn.softplus(batch["y"] * verdict)
         outputs["verdict"] = verdict
@@ -43,17 +43,14 @@ class ContestTask(LineTask):
         return {**super().metrics(batch, outputs), "judge/verdict": verdict}
 
     def table(self, results):
-        return f"loss {results['metrics']['loss']:.4f} {sorted(results['by_stage'])}"
-
-    def figures(self, results):
-        return {}
+        return f"loss {results.metrics['loss']:.4f} {sorted(results.by_stage)}"
 
 
 class SteppedTask(LineTask):
     """`LineTask` with a loss so many times as large as it has steps."""
 
-    def loss(self, encodings, batch, random, num_steps=2):
-        losses, outputs = super().loss(encodings, batch, random)
+    def loss(self, encodings, batch, random, training, num_steps=2):
+        losses, outputs = super().loss(encodings, batch, random, training)
         return {"loss": num_steps * losses["loss"]}, outputs
 
 
@@ -231,7 +228,7 @@ def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest)
     for objective, loss, own in zip(both.objectives, losses, gradients, strict=True):
         random = trainer.random(batch)
         with tf.GradientTape() as tape:
-            expected = trainer.task.loss(trainer.task.encode(batch), batch, random)[0]
+            expected = trainer.task.loss(trainer.task.encode(batch), batch, random, True)[0]
             expected = tf.reduce_mean(expected[objective.loss])
         assert_close(loss, expected)
         plain = tape.gradient(expected, objective.variables_)
@@ -299,8 +296,8 @@ def test_a_gradient_that_only_some_towers_have_counts_as_zero_in_the_others():
 
         traced = 0
 
-        def loss(self, encodings, batch, random):
-            losses, outputs = super().loss(encodings, batch, random)
+        def loss(self, encodings, batch, random, training):
+            losses, outputs = super().loss(encodings, batch, random, training)
             self.traced += 1
             return {"fit": losses["fool" if self.traced == 1 else "fit"]}, outputs
 

@@ -56,8 +56,8 @@ def test_the_first_update_that_is_not_finite_is_named(bad):
 
 def test_a_loss_that_is_finite_with_a_gradient_that_is_not_is_named():
     class Steep(LineTask):
-        def loss(self, encodings, batch, random):
-            losses, outputs = super().loss(encodings, batch, random)
+        def loss(self, encodings, batch, random, training):
+            losses, outputs = super().loss(encodings, batch, random, training)
             h = encodings["h"][:, 0]
             steep = tf.sqrt(h - tf.stop_gradient(h))  # sqrt has no slope at 0
             return {"loss": losses["loss"] + steep}, outputs
@@ -92,10 +92,12 @@ def test_loss_and_gradients_are_those_of_the_mean_over_all_examples():
     batches = [next(iter(line_batches(task, rows))) for rows in ([[0, 1, 2, 3]], [[4]])]
 
     def loss_of(batch):  # without dropout: the towers' examples would have other places
-        return task.loss(task.encode(batch), batch, None)[0]["loss"]
+        return task.loss(task.encode(batch), batch, None, False)[0]["loss"]
 
-    dropout_free = LineTask.loss
-    task.loss = lambda encodings, batch, random: dropout_free(task, encodings, batch, None)
+    with_dropout = task.loss
+    task.loss = lambda encodings, batch, random, training: with_dropout(
+        encodings, batch, random, training=False
+    )
     loss, gradients = gradients_of(unequal, batches)
     with tf.GradientTape() as tape:
         expected = tf.reduce_mean(tf.concat([loss_of(batch) for batch in batches], 0))
@@ -288,5 +290,5 @@ def test_babi_results_do_not_depend_on_devices_or_batch_size(babi):
         np.testing.assert_allclose(outcomes[2][0][name], expected, rtol=0, atol=1e-5)
     assert outcomes[0][1] == outcomes[1][1]
     assert outcomes[2][1][1] == pytest.approx(outcomes[0][1][1], abs=1e-5)
-    for name, value in outcomes[0][1][0]["metrics"].items():
-        assert outcomes[2][1][0]["metrics"][name] == pytest.approx(value, abs=1e-5)
+    for name, value in outcomes[0][1][0].metrics.items():
+        assert outcomes[2][1][0].metrics[name] == pytest.approx(value, abs=1e-5)

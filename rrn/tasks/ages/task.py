@@ -7,76 +7,25 @@ A fact's features are one-hots: who, whom, which kind of fact, how many years, a
 asks for. In the fact of an age, who and whom are the same.
 """
 
-import math
-
 import tensorflow as tf
 
 from rrn.graphs import RegularGraph, all_others
-from rrn.layers import MLP
-from rrn.network import RecurrentRelationalNetwork
-from rrn.random import uniform
-from rrn.reading import read
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
-from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, errors_by_kind, format_accuracy
+from rrn.tasks.ages import report
+from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
+from rrn.tasks.task import Task
 
 SCHEMAS = (("ages", 1),)
-PEOPLE = 8  # also facts
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
-CLASSES = 100  # of ages and differences
-OLDER, YOUNGER, AGE = range(3)
+OLDER, YOUNGER, AGE = range(KINDS)
 
 
 def create_task(config, data):
     return Ages(config)
 
 
-class AgesNetwork(tf.Module):
-    """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
-
-    With `sinusoids` the initial weights of years and ages are not Glorot's (see `sinusoids`).
-    """
-
-    def __init__(self, config):
-        super().__init__(name="network")
-        self.config, hidden = config, config.hidden_size
-        self.rrn = RecurrentRelationalNetwork(
-            input_size=3 * PEOPLE + 3 + CLASSES,
-            hidden_size=hidden,
-            compute_dtype=config.compute_dtype,
-        )
-        self.readout = MLP([hidden, hidden, hidden, hidden, CLASSES], name="readout")
-        if config.node_loss:
-            sizes = [hidden, hidden, hidden, 2 * CLASSES]
-            self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
-        if config.sinusoids:
-            self._begin_with_sinusoids()
-
-    def _begin_with_sinusoids(self):
-        kernel = self.rrn.input_fn.layers[0].w
-        people_and_kind, years, asked = tf.split(read(kernel), [2 * PEOPLE + 3, CLASSES, PEOPLE])
-        kernel.assign(tf.concat([people_and_kind, sinusoids(years), asked], axis=0))
-        for readout in [self.readout, *([self.node_readout] if self.config.node_loss else [])]:
-            kernel = readout.layers[-1].w
-            columns = tf.split(tf.transpose(read(kernel)), kernel.shape[1] // CLASSES)
-            kernel.assign(tf.transpose(tf.concat([sinusoids(part) for part in columns], axis=0)))
-
-
-def sinusoids(weights):
-    """As large as `weights` `[100, size]`, but each column a sinusoid over the years, with 1, 2, 4,
-    ..., 32 cycles in a century.
-
-    Low frequencies make near ages alike, high ones tell them apart; and with so few of them, to add
-    years is to turn a few angles.
-    """
-    size = weights.shape[1]
-    cycles = tf.gather([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], tf.random.uniform([size], 0, 6, tf.int32))
-    turns = cycles * tf.range(CLASSES, dtype=tf.float32)[:, None] / CLASSES
-    waves = tf.cos(2.0 * math.pi * (turns + tf.random.uniform([size])))
-    return math.sqrt(2.0) * tf.math.reduce_std(weights) * waves
-
-
-class Ages:
+class Ages(Task):
     """The age task; see `rrn.tasks.task.Task` for what each method is for.
 
     Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
@@ -84,25 +33,15 @@ class Ages:
     """
 
     def __init__(self, config):
-        self.config = config
-        self.encoder, self.network = tf.Module(name="encoder"), AgesNetwork(config)
+        super().__init__(config, AgesNetwork(config))
 
     # Inputs
 
     def num_examples(self, arrays):
         return len(arrays["edges"]) * PAIRS
 
-    def draw_examples(self, arrays, seed, batch_size):
-        return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
-
     def groups(self, arrays):
         return arrays["distance"].numpy().reshape(-1)
-
-    def group_errors(self, results):
-        return errors_by_kind(results, "distance")
-
-    def sizes(self, arrays, examples):
-        return tf.zeros_like(examples)
 
     def make_batch(self, arrays, examples, random, training):
         """The "people" `[examples, 8]`, those nearest to the one whose age is told first, with
@@ -138,10 +77,7 @@ class Ages:
 
     # Model
 
-    def encode(self, batch):
-        return {}
-
-    def loss(self, encodings, batch, random, num_steps=None, num_people=PEOPLE):
+    def loss(self, encodings, batch, random, training, num_steps=None, num_people=PEOPLE):
         """Cross-entropy of the answer, its mean over all steps, the config's `num_steps` if no
         others are given; in training with `node_loss`, plus so many times that of the ages of the
         two people of every fact, the mean over both, all facts and all steps.
@@ -158,16 +94,17 @@ class Ages:
             tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
         )
         graph = RegularGraph(all_others(num_people), answer.shape[0] or tf.shape(answer)[0])
-        sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": 3, "years": CLASSES}
+        sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
         facts = {name: tf.reshape(batch[name][:, :num_people], [-1]) for name in sizes}
         parts = [tf.one_hot(facts[name], size) for name, size in sizes.items()]
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
         features = tf.concat([*parts, asked], axis=-1)
         hidden = self.network.rrn(graph, features, num_steps or self.config.num_steps)
         dropped = [0.0, 0.0, self.config.readout_dropout]
-        logits = sum_readout(self.network.readout, graph, hidden, dropped, random)
+        draws = random if training else None
+        logits = sum_readout(self.network.readout, graph, hidden, dropped, draws)
         losses, outputs = answer_losses(logits, answer)
-        if random and self.config.node_loss:
+        if training and self.config.node_loss:
             fact_ages = batch["fact_ages"][:, :num_people]
             losses["loss"] += self.config.node_loss * self.node_loss(hidden, fact_ages)
         return losses, {**outputs, "distance": distance}
@@ -180,22 +117,11 @@ class Ages:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
-    def regularized(self):
-        return []  # the authors used no L2 here
-
     # Results
 
     def metrics(self, batch, outputs):
         return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
 
-    def results(self, arrays, examples, outputs):
-        """`accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`."""
-        distance = arrays["distance"].numpy().reshape(-1)[examples]
-        return accuracy_by_kind(outputs, distance, "distance")
-
-    def table(self, results):
-        return format_accuracy(results, "distance")
-
-    def figures(self, results):
-        """`accuracy`: by distance, a line for each step."""
-        return {"accuracy": draw_accuracy(results, "distance")}
+    results = staticmethod(report.results)
+    table = staticmethod(report.table)
+    figures = staticmethod(report.figures)

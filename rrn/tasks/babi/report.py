@@ -42,29 +42,24 @@ def results(arrays, examples, outputs):
     by_step["error/mean"] = errors.mean(axis=0)
     by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
     by_step["loss"] = outputs["loss"].mean(axis=0)
-    return results_by_step(by_step, error=by_step["error/mean"][-1])
+    last = dict(zip(present.tolist(), errors[:, -1].tolist(), strict=True))
+    return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
 
 
 def _errors(results):
     """[(task's number, errors by step)] of the tasks in `results`."""
-    pairs = results["by_step"].items()
-    return [(int(n[-2:]), v) for n, v in pairs if n.startswith("error/task_")]
-
-
-def group_errors(results):
-    """{task's number: error in percent after the last step}."""
-    return {task: errors[-1] for task, errors in _errors(results)}
+    return [(task, results.by_step[f"error/task_{task:02d}"]) for task in results.group_errors]
 
 
 def table(results):
     """The errors in words."""
-    steps = range(1, len(results["by_step"]["error/mean"]) + 1)
+    steps = range(1, len(results.by_step["error/mean"]) + 1)
     lines = ["error, %".ljust(32) + "".join(f"step {s:<5}" for s in steps)]
     for task, errors in _errors(results):
         numbers = "".join(f"{e:6.1f}    " for e in errors)
         solved = "solved" if errors[-1] <= SOLVED_ERROR else ""
         lines.append(f"{task:2d} {TASK_NAMES[task - 1]:<29}{numbers}{solved}".rstrip())
-    metrics = results["metrics"]
+    metrics = results.metrics
     lines.append(
         f"mean error {metrics['error/mean']:.2f} %, "
         f"tasks failed {metrics['tasks_failed']:.0f} of {len(_errors(results))}"
@@ -90,8 +85,8 @@ def figures(results):
     axes.set_xlabel("bAbI task")
     axes.set_ylabel("error, %")
     axes.set_title(
-        f"mean error {results['metrics']['error/mean']:.2f} %, "
-        f"{results['metrics']['tasks_failed']:.0f} tasks failed ({PAPER})",
+        f"mean error {results.metrics['error/mean']:.2f} %, "
+        f"{results.metrics['tasks_failed']:.0f} tasks failed ({PAPER})",
         fontsize=9,
     )
     axes.legend(fontsize=8)

@@ -17,6 +17,7 @@ from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
+from rrn.tasks.task import Task
 
 NUM_TASKS = 20
 SCHEMAS = (("babi", 1),)
@@ -47,14 +48,13 @@ def part_boundaries(size_counts, num_parts, node_cost=7):
     return best[max_size][1]
 
 
-class Babi:
+class Babi(Task):
     """The bAbI task; see `rrn.tasks.task.Task` for what each method is for."""
 
     def __init__(self, config, data):
-        self.config = config
         self.vocabulary_size = len(data.shared["vocabulary"])
-        self.encoder = BabiEncoder(self.vocabulary_size, config)
-        self.network = BabiNetwork(self.vocabulary_size, config)
+        encoder = BabiEncoder(self.vocabulary_size, config)
+        super().__init__(config, BabiNetwork(self.vocabulary_size, config), encoder)
         # Questions lie in order of task: those of tasks[t] from question_starts[t] on.
         train = data.splits["train"]
         self.tasks, self.question_starts, self.question_counts = np.unique(
@@ -170,7 +170,8 @@ class Babi:
 
     def logits(self, encodings, batch, random):
         """The answer's logits at every step, `[examples, steps, vocabulary]`, and the hidden states
-        that they are read from, a list of `[nodes, hidden]`.
+        that they are read from, a list of `[nodes, hidden]`. `random` is None where nothing is
+        dropped.
         """
         graph, hidden = self.run(encodings, batch)
         dropped = [self.config.readout_dropout] * 2
@@ -194,7 +195,7 @@ class Babi:
         """The network's hidden states of every step, a list of `[nodes, hidden]`."""
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
-    def loss(self, encodings, batch, random, told_facts=None):
+    def loss(self, encodings, batch, random, training, told_facts=None):
         """Cross-entropy of the answer, its mean over all steps; outputs also have "probabilities"
         by step. In training with `node_loss`, plus so many times the loss "told" of `told.py`,
         which is also there by itself.
@@ -202,11 +203,11 @@ class Babi:
         told_facts: "told" is of stories of their own, so many facts of each story, drawn anew at
         every update. To begin with few makes it far easier to learn.
         """
-        logits, hidden = self.logits(encodings, batch, random)
+        logits, hidden = self.logits(encodings, batch, random if training else None)
         losses, outputs = answer_losses(logits, batch["answer"])
-        if random and self.config.node_loss:
+        if training and self.config.node_loss:
             if told_facts:
-                batch = self._some_facts(batch, random, told_facts)
+                batch = self._some_facts(batch, random, training, told_facts)
                 _, hidden = self.run(encodings, batch)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
@@ -277,14 +278,6 @@ class Babi:
             metrics["told_by_task"] = sums, counts
         return metrics
 
-    def results(self, arrays, examples, outputs):
-        return report.results(arrays, examples, outputs)
-
-    def group_errors(self, results):
-        return report.group_errors(results)
-
-    def table(self, results):
-        return report.table(results)
-
-    def figures(self, results):
-        return report.figures(results)
+    results = staticmethod(report.results)
+    table = staticmethod(report.table)
+    figures = staticmethod(report.figures)

@@ -4,10 +4,7 @@ The network's most likely digits are the answer, and whether they solve the puzz
 What is not checked is whether a puzzle has a solution, and only one.
 """
 
-import functools
-import io
 import os
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,12 +20,12 @@ from data_prep.sudoku.puzzles import (
     read_lines,
     repeats_digit,
 )
-from rrn.distribute import parse_devices
 from rrn.reading import reading_scope
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
+STEPS = 64  # of the network
 PRETRAINED = Path(__file__).resolve().parents[3] / "pretrained" / "sudoku.h5"
 PAPER_MODEL = ConfigDict(
     {"embedding_size": 16, "hidden_size": 96, "compute_dtype": "float32", "recompute": False}
@@ -48,7 +45,7 @@ class Solutions(NamedTuple):
     valid: np.ndarray
 
 
-def solve_sudoku(puzzles, weights=None, num_steps=64):
+def solve_sudoku(puzzles, weights=None, num_steps=STEPS):
     """Solves puzzles with a trained network of the paper's size; returns `Solutions`.
 
     puzzles: strings of 81 characters, row by row, `.` or `0` for a blank; or digits `[n, 81]`, 0
@@ -60,18 +57,17 @@ def solve_sudoku(puzzles, weights=None, num_steps=64):
         this model.
     """
     digits = check_puzzles(puzzles, "puzzle {}".format)
-    return Solver(PAPER_MODEL, find_weights(weights, PRETRAINED), num_steps).solve(digits)
+    return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits)
 
 
-def find_weights(weights, *defaults):
-    """`weights` if given, or the first of `defaults` that is there."""
-    for path in (weights,) if weights else defaults:
-        if weights or os.path.exists(path):
-            return path
-    raise ValueError(
-        f"no trained weights: there is no {' and no '.join(map(str, defaults))}; "
-        "`python main.py --config configs/sudoku.py` trains some, or name a weights file"
-    )
+def find_weights(weights=None):
+    """`weights` if given, else `pretrained/sudoku.h5`, which is in a checkout alone."""
+    if not weights and not PRETRAINED.exists():
+        raise ValueError(
+            f"no trained weights: there is no {PRETRAINED}; "
+            "`python main.py --config configs/sudoku.py` trains some, or name a weights file"
+        )
+    return weights or PRETRAINED
 
 
 # Puzzles
@@ -85,7 +81,7 @@ def read_puzzles(puzzle):
     """
     if not os.path.isfile(puzzle):
         try:
-            return check_puzzles([puzzle], lambda number: "--puzzle")
+            return check_puzzles([puzzle], lambda number: "PUZZLE")
         except ValueError as error:
             raise ValueError(f"{error} (there is no file of that name)") from None
     return check_puzzles(read_lines(Path(puzzle)), lambda number: f"{puzzle}, line {number}")
@@ -181,142 +177,3 @@ def solutions_from(puzzles, beliefs):
     solutions = beliefs[..., 1:].argmax(axis=-1) + 1
     confidence = np.take_along_axis(beliefs, solutions[..., None], axis=-1)[..., 0]
     return Solutions(solutions, confidence, is_solution(puzzles, solutions))
-
-
-# The command
-
-
-def solve(config, puzzle, devices, workdir, weights=None):
-    """Solves `puzzle`, 81 characters or a file's name, and reports it: `main.py --mode solve`.
-
-    Of one puzzle it prints the solution and each digit's probability, and draws `solution.gif`. Of
-    a file it writes `solutions.txt`, a line each: the puzzle, its solution, "valid" or "invalid",
-    and the lowest probability of a digit.
-
-    config: the experiment's; devices: the flag's value, the first one solves.
-
-    Raises:
-      ValueError: another task's config, a wrong puzzle (then nothing is written), or no weights.
-    """
-    if config.task != "sudoku":
-        raise ValueError(f"--mode solve is Sudoku's, as of configs/sudoku.py; got {config.task}")
-    puzzles = read_puzzles(puzzle)
-    workdir = Path(workdir)
-    weights = find_weights(weights, workdir / "weights.h5", PRETRAINED)
-    with tf.device(parse_devices(devices)[0]):
-        solver = Solver(config.model, weights, config.model.evaluation_steps)
-        workdir.mkdir(parents=True, exist_ok=True)
-        report = _report_file if os.path.isfile(puzzle) else _report_puzzle
-        report(solver, puzzles, workdir)
-
-
-def _report_puzzle(solver, puzzles, workdir):
-    beliefs = solver.beliefs(puzzles).numpy()
-    (solution,), (confidence,), (valid,) = solutions_from(puzzles, beliefs[:, :, -1])
-    print(draw_board(solution, confidence))
-    print(
-        "valid: a full grid that keeps the givens, every digit once in each row, column and box"
-        if valid
-        else "invalid: a digit is twice in a row, column or box, or a given is not kept"
-    )
-    _write(workdir / "solution.gif", animation(puzzles[0], beliefs[0]))
-
-
-def _report_file(solver, puzzles, workdir):
-    started = time.monotonic()
-    solutions, confidence, valid = solver.solve(puzzles)
-    seconds = time.monotonic() - started
-    lines = [
-        f"{''.join(map(str, p)).replace('0', '.')} {''.join(map(str, s))} "
-        f"{'valid' if v else 'invalid'} {c:.4f}\n"
-        for p, s, v, c in zip(puzzles, solutions, valid, confidence.min(axis=1), strict=True)
-    ]
-    _write(workdir / "solutions.txt", "".join(lines).encode())
-    print(
-        f"{valid.sum():,} of {len(valid):,} valid ({100 * valid.mean():.2f} %) "
-        f"in {seconds:.1f} s, {len(valid) / seconds:,.1f} boards/s"
-    )
-
-
-def _write(path, data):
-    """Writes a file that appears whole or not at all."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-    print(path)
-
-
-def draw_board(solution, confidence):
-    """The digits `[81]` as text, and beside them their probabilities in percent."""
-    lines = []
-    for row in np.arange(81).reshape(9, 9):
-        digits = (" ".join(str(d) for d in three) for three in solution[row].reshape(3, 3))
-        percent = ("".join(f"{100 * p:4.0f}" for p in c) for c in confidence[row].reshape(3, 3))
-        lines.append(" " + " | ".join(digits) + "      " + " |".join(percent))
-        if row[0] in (18, 45):
-            lines.append("-------+-------+-------    " + "+".join(["-" * 13] * 3))
-    return "\n".join(lines)
-
-
-CELL, CAPTION = 44, 24  # pixels
-
-
-def animation(puzzle, beliefs):
-    """A GIF of what the network believes of one puzzle, a frame for each step: bytes.
-
-    puzzle: `[81]`; beliefs: probabilities `[81, steps, 10]`. A digit's area is its probability, and
-    it moves to the middle of its cell as that grows. Givens are black on grey. The first frame is
-    the puzzle.
-    """
-    given = np.eye(10)[puzzle]
-    num_steps = beliefs.shape[1]
-    frames = [_draw_beliefs(puzzle, given, f"puzzle with {np.count_nonzero(puzzle)} givens")]
-    for step in range(num_steps):
-        frames.append(_draw_beliefs(puzzle, beliefs[:, step], f"step {step + 1} of {num_steps}"))
-    file = io.BytesIO()
-    durations = [1000] + [150] * (num_steps - 1) + [4000]  # milliseconds
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
-    return file.getvalue()
-
-
-# A frame's pixels are 16 shades from ink to paper, of blanks (from 0) and of givens (from 128).
-INK_AND_PAPER = ((20, 80, 200), (255, 255, 255)), ((0, 0, 0), (225, 225, 225))
-
-
-def _draw_beliefs(puzzle, beliefs, caption):
-    """A frame: the digits of every cell, sized by their probabilities `[81, 10]`."""
-    from PIL import Image, ImageDraw  # only drawing needs it
-
-    image = Image.new("L", (9 * CELL + 3, 9 * CELL + 3 + CAPTION), 127)
-    draw = ImageDraw.Draw(image)
-    for cell, digits in enumerate(beliefs):
-        ink = 128 if puzzle[cell] else 0
-        y, x = (1 + CELL * place for place in divmod(cell, 9))
-        draw.rectangle((x, y, x + CELL, y + CELL), fill=ink + 127, outline=160)
-        for digit in np.flatnonzero(digits[1:] > 0.02) + 1:
-            p = digits[digit]
-            down, right = ((place - 1) * (1 - p**2) * CELL / 3 for place in divmod(digit - 1, 3))
-            middle = x + CELL / 2 + right, y + CELL / 2 + down
-            draw.text(middle, str(digit), ink, _font(round(0.8 * CELL * p**0.5)), anchor="mm")
-    for i in range(0, 10, 3):
-        draw.line((1 + CELL * i, 0, 1 + CELL * i, 9 * CELL + 2), fill=128, width=3)
-        draw.line((0, 1 + CELL * i, 9 * CELL + 2, 1 + CELL * i), fill=128, width=3)
-    draw.text((6, 9 * CELL + 3 + CAPTION / 2), caption, 0, _font(15), anchor="lm")
-    image = image.point(lambda value: value & 0b11111000)  # fewer shades, a smaller file
-    image.putpalette(
-        [
-            round(dark + (light - dark) * (value % 128 // 8) / 15)
-            for value in range(256)
-            for dark, light in zip(*INK_AND_PAPER[value // 128], strict=True)
-        ]
-    )
-    return image
-
-
-@functools.cache
-def _font(size):
-    import matplotlib  # for its font
-    from PIL import ImageFont
-
-    path = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
-    return ImageFont.truetype(path, size)

@@ -9,33 +9,17 @@ accuracy count all 81 cells: the network must repeat the givens, too.
 import numpy as np
 import tensorflow as tf
 
-from data_prep.sudoku.puzzles import UNITS
 from rrn.graphs import RegularGraph
-from rrn.layers import Embedding, Linear
-from rrn.network import RecurrentRelationalNetwork
-from rrn.random import uniform
 from rrn.reading import read
-from rrn.tasks.reports import results_by_step
+from rrn.tasks.sudoku import report
+from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
+from rrn.tasks.task import Task
 
 SCHEMAS = (("sudoku", 1),)
-
-PAPER = (
-    "17 givens, boards solved: paper 94.1 % after 32 steps and 96.6 % after 64; "
-    "Recurrent Transformer (2023) 96.7 %",
-    "17-34 givens, boards solved, other people's: DGL's RRN 95.3 % after 32 steps and 98.9 % "
-    "after 64; RRN-derived (2022) 99.13 ± 0.14 %; Recurrent Transformer (2023) 99.5 %",
-)
 
 
 def create_task(config, data):
     return Sudoku(config)
-
-
-def cell_neighbours():
-    """`[81, 20]`: the cells that share a row, column or box with each cell."""
-    in_unit = (UNITS[:, :, None] == np.arange(81)).any(axis=1)
-    together = (in_unit[:, :, None] & in_unit[:, None]).any(axis=0) & ~np.eye(81, dtype=bool)
-    return together.nonzero()[1].reshape(81, 20).astype(np.int32)
 
 
 def random_relabelling(random):
@@ -58,55 +42,25 @@ def random_symmetry(random):
     return tf.reshape(tf.where(transposed, tf.transpose(cells, [0, 2, 1]), cells), [-1, 81])
 
 
-class SudokuEncoder(tf.Module):
-    """The embeddings of digits 0 to 9, of rows and of columns."""
-
-    def __init__(self, config):
-        super().__init__(name="encoder")
-        self.digit = Embedding(10, config.embedding_size, name="digit_embedding")
-        self.row = Embedding(9, config.embedding_size, name="row_embedding")
-        self.column = Embedding(9, config.embedding_size, name="column_embedding")
-
-
-class SudokuNetwork(tf.Module):
-    """The network over cells, and the linear readout of each."""
-
-    def __init__(self, config):
-        super().__init__(name="network")
-        self.rrn = RecurrentRelationalNetwork(
-            input_size=3 * config.embedding_size,
-            hidden_size=config.hidden_size,
-            compute_dtype=config.compute_dtype,
-        )
-        self.readout = Linear(config.hidden_size, 10, name="readout")
-
-
 def _by_board(state):
     """The cells' state by board: `[examples, 81, ...]`."""
     return tf.nest.map_structure(lambda x: tf.reshape(x, [-1, 81, *x.shape[1:]]), state)
 
 
-class Sudoku:
+class Sudoku(Task):
     """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
 
     def __init__(self, config):
-        self.config = config
-        self.encoder = SudokuEncoder(config)
-        self.network = SudokuNetwork(config)
+        encoder = SudokuEncoder(config)
+        super().__init__(config, SudokuNetwork(config), encoder)
 
     # Inputs
 
     def num_examples(self, arrays):
         return len(arrays["givens"])
 
-    def draw_examples(self, arrays, seed, batch_size):
-        return uniform(seed, [batch_size], maxval=len(arrays["givens"]), dtype=tf.int32)
-
     def groups(self, arrays):
         return arrays["givens"].numpy()
-
-    def sizes(self, arrays, examples):
-        return tf.zeros_like(examples)
 
     def make_batch(self, arrays, examples, random, training):
         """The boards' "puzzle" and "solution" `[examples, 81]`; training may change them alike."""
@@ -159,7 +113,7 @@ class Sudoku:
         recompute = self.config.recompute
         return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
-    def loss(self, encodings, batch, random, num_steps=None, state=None):
+    def loss(self, encodings, batch, random, training, num_steps=None, state=None):
         """Cross-entropy, its mean over all cells and steps: the config's `num_steps` in training
         and `evaluation_steps` in evaluation, if no others are given; outputs: "loss" and
         "cells_correct" (of 81) by step.
@@ -168,7 +122,7 @@ class Sudoku:
         "state" after this one, and whether they are "solved".
         """
         config = self.config
-        num_steps = num_steps or (config.num_steps if random else config.evaluation_steps)
+        num_steps = num_steps or (config.num_steps if training else config.evaluation_steps)
         logits, state_after = self.logits(encodings, batch["puzzle"], num_steps, state)
         answers = tf.repeat(batch["solution"][:, :, None], num_steps, axis=2)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
@@ -196,72 +150,6 @@ class Sudoku:
             "board_accuracy": (tf.reduce_sum(tf.cast(cells == 81.0, tf.float32)), examples),
         }
 
-    def results(self, arrays, examples, outputs):
-        """`board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`."""
-        givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
-        by_step = {}
-        for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
-            for level in np.unique(givens):
-                by_step[f"{name}_accuracy/{level}"] = 100.0 * right[givens == level].mean(axis=0)
-            by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
-        by_step["loss"] = outputs["loss"].mean(axis=0)
-        return results_by_step(by_step, error=100.0 - by_step["board_accuracy/all"][-1])
-
-    def group_errors(self, results):
-        return {level: 100.0 - boards[-1] for level, boards, _ in self._levels(results)}
-
-    def _levels(self, results):
-        """[(givens, % of boards solved by step, % of cells right by step)], ascending."""
-        by_step = results["by_step"]
-        levels = sorted(
-            int(name.split("/")[1])
-            for name in by_step
-            if name.startswith("board_accuracy/") and not name.endswith("/all")
-        )
-        return [
-            (level, by_step[f"board_accuracy/{level}"], by_step[f"cell_accuracy/{level}"])
-            for level in levels
-        ]
-
-    def table(self, results):
-        by_step, levels = results["by_step"], self._levels(results)
-        num_steps = len(by_step["loss"])
-        steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
-        lines = [
-            f"{'':<14}{'boards solved, %'.ljust(8 * len(steps))}   cells right, %",
-            f"{'givens, step':<14}" + "".join(f"{step:8d}" for step in steps) + f"{num_steps:17d}",
-        ]
-        name = f"{levels[0][0]}-{levels[-1][0]}, all"
-        both = by_step["board_accuracy/all"], by_step["cell_accuracy/all"]
-        for level, boards, cells in [*levels, (name, *both)]:
-            numbers = "".join(f"{boards[step - 1]:8.1f}" for step in steps)
-            lines.append(f"{level!s:<14}{numbers}{cells[-1]:17.2f}")
-        return "\n".join([*lines, *PAPER])
-
-    def figures(self, results):
-        """`accuracy_by_step`: boards solved, a line for each number of givens;
-        `accuracy_by_givens_and_step`: the same as a map.
-        """
-        from matplotlib import colormaps  # only drawing needs it
-        from matplotlib.figure import Figure
-
-        givens, boards, _ = zip(*self._levels(results), strict=True)
-        steps = np.arange(1, len(boards[0]) + 1)
-        lines = Figure(figsize=(8, 4.5), layout="constrained")
-        axes = lines.subplots()
-        for i, (level, values) in enumerate(zip(givens, boards, strict=True)):
-            colour = colormaps["viridis"](i / max(len(givens) - 1, 1))
-            axes.plot(steps, values, color=colour, label=f"{level}")
-        axes.plot(steps, results["by_step"]["board_accuracy/all"], "k--", label="all")
-        axes.set(xlabel="step", ylabel="boards solved, %", xlim=(1, steps[-1]), ylim=(0, 101))
-        axes.set_title("\n".join(PAPER), fontsize=6)
-        axes.legend(title="givens", fontsize=7, ncols=2)
-
-        heat = Figure(figsize=(8, 4.5), layout="constrained")
-        axes = heat.subplots()
-        edges = 0.5, steps[-1] + 0.5, -0.5, len(givens) - 0.5
-        image = axes.imshow(boards, aspect="auto", origin="lower", vmin=0, vmax=100, extent=edges)
-        axes.set(xlabel="step", ylabel="givens")
-        axes.set_yticks(range(len(givens)), givens)
-        heat.colorbar(image, label="boards solved, %")
-        return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
+    results = staticmethod(report.results)
+    table = staticmethod(report.table)
+    figures = staticmethod(report.figures)

@@ -155,17 +155,17 @@ def test_losses_equal_the_plain_formulation(data, few, n):
         per_age = cross_entropy(logits, arrays["fact_ages"][:, :n].ravel())
         node_losses.append(per_age.reshape(4, -1).mean(axis=1))
     random = ExampleRandom([0, 0], [0], 1)
-    losses, outputs = task.loss({}, few, random, num_people=n)
+    losses, outputs = task.loss({}, few, random, True, num_people=n)
     assert_close(outputs["loss"], np.stack(answers, 1), 1e-4)
     expected = np.mean(answers, axis=0)
     assert_close(losses["loss"], expected + 0.5 * np.mean(node_losses, axis=0), 1e-4)
     np.testing.assert_array_equal(outputs["distance"], arrays["distances"][places])
-    _, fewer = task.loss({}, few, random, num_steps=2, num_people=n)
+    _, fewer = task.loss({}, few, random, True, num_steps=2, num_people=n)
     assert_close(fewer["loss"], outputs["loss"][:, :2])
-    answer_only, _ = task.loss({}, few, None, num_people=n)
+    answer_only, _ = task.loss({}, few, None, False, num_people=n)
     assert_close(answer_only["loss"], expected, 1e-4)
     with pytest.raises(ValueError, match="num_people must be at most 8, got 9"):
-        task.loss({}, few, None, num_people=9)
+        task.loss({}, few, None, False, num_people=9)
 
 
 def cross_entropy(logits, classes):
@@ -179,7 +179,7 @@ def test_results_are_by_distance(data):
     distance = data.splits["valid"]["distance"][:40].ravel()
     correct = (distance[:, None] <= [[1, 3]]).astype(np.float32)
     results = task.results(arrays, examples, {"correct": correct, "loss": 0 * correct})
-    assert results["by_step"]["accuracy/distance_2"] == [0.0, 100.0]
-    assert results["metrics"]["accuracy/distance_4"] == 0.0
-    assert results["metrics"]["accuracy/distance_0"] == 100.0
+    assert results.by_step["accuracy/distance_2"] == [0.0, 100.0]
+    assert results.metrics["accuracy/distance_4"] == 0.0
+    assert results.metrics["accuracy/distance_0"] == 100.0
     assert "distance" in task.table(results) and "accuracy" in task.figures(results)

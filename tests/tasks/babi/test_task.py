@@ -337,7 +337,7 @@ def test_logits_do_not_depend_on_the_number_of_parts(some_logits, data, arrays, 
 def test_loss_is_the_mean_cross_entropy_over_steps(some_logits, arrays):
     task, examples, logits = some_logits
     batch, examples = make_batch(task, arrays, examples)
-    losses_by_name, outputs = task.loss(task.encode(batch), batch, None)
+    losses_by_name, outputs = task.loss(task.encode(batch), batch, None, False)
     rows = np.stack([logits[example] for example in examples]).astype(np.float64)
     probabilities = np.exp(rows - rows.max(-1, keepdims=True))
     probabilities /= probabilities.sum(-1, keepdims=True)
@@ -417,11 +417,11 @@ def test_results_by_hand():
         "tasks_failed": [3, 2],
         "loss": [2, 44],  # the mean of 0 ... 88
     }
-    assert results["error"] == pytest.approx(by_step["error/mean"][-1])
-    assert results["by_step"].keys() == by_step.keys() == results["metrics"].keys()
+    assert results.error == pytest.approx(by_step["error/mean"][-1])
+    assert results.by_step.keys() == by_step.keys() == results.metrics.keys()
     for name, values in by_step.items():
-        assert results["by_step"][name] == pytest.approx(values)
-        assert results["metrics"][name] == pytest.approx(values[-1])
+        assert results.by_step[name] == pytest.approx(values)
+        assert results.metrics[name] == pytest.approx(values[-1])
 
 
 def test_an_unknown_word_is_never_a_right_answer():
@@ -429,7 +429,7 @@ def test_an_unknown_word_is_never_a_right_answer():
     arrays = {"task": tf.constant([1, 1]), "answer": tf.constant([0, 3])}
     outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
     results = make_task(tiny_data()).results(arrays, [0, 1], outputs)
-    assert results["metrics"]["error/task_01"] == 50
+    assert results.metrics["error/task_01"] == 50
 
 
 def test_the_table_names_every_task_and_the_paper():

@@ -90,7 +90,7 @@ def told_task(babi_h5):
 
 def losses(task, batch, **options):
     random = ExampleRandom(batch["seed"], batch["rows"], 16)
-    return task.loss(task.encode(batch), batch, random, **options)
+    return task.loss(task.encode(batch), batch, random, True, **options)
 
 
 def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
@@ -98,7 +98,7 @@ def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
     with_told, outputs = losses(task, batch)
     answer = outputs["loss"].numpy().mean(axis=1)
     assert_close(with_told["loss"], answer + 0.5 * with_told["told"])
-    in_evaluation, _ = task.loss(task.encode(batch), batch, None)
+    in_evaluation, _ = task.loss(task.encode(batch), batch, None, False)
     assert in_evaluation.keys() == {"loss"}
 
 

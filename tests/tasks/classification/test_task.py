@@ -9,7 +9,8 @@ import tensorflow as tf
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.classification.task import ConvolutionalNetwork
+from rrn.tasks.classification.network import ConvolutionalNetwork
+from rrn.tasks.task import Results
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 from tests.test_convolution import plain_conv
@@ -103,7 +104,7 @@ def plain_logits(task, images, weights):
 
 def test_loss_is_the_cross_entropy_of_the_plain_formulation(classifier):
     _, _, task, batch = classifier
-    losses, outputs = task.loss({}, batch, None)
+    losses, outputs = task.loss({}, batch, None, False)
     logits = plain_logits(task, batch["image"].numpy(), []).astype(np.float64)
     log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     assert_close(outputs["probabilities"], np.exp(log_probabilities))
@@ -114,7 +115,7 @@ def test_loss_is_the_cross_entropy_of_the_plain_formulation(classifier):
 def test_every_hidden_dense_layer_is_dropped_in_training(classifier):
     config, _, task, batch = classifier
     random = ExampleRandom([5, 6], tf.range(12), 12)
-    losses, _ = task.loss({}, batch, random)
+    losses, _ = task.loss({}, batch, random, True)
     kept = [random.uniform([3 * m], i).numpy() < 0.5 for i, m in enumerate(config.model.dense)]
     assert all(0.2 < k.mean() < 0.8 for k in kept)
     logits = plain_logits(task, batch["image"].numpy(), [2.0 * k for k in kept])
@@ -177,7 +178,7 @@ def test_results_by_hand(classifier):
     outputs = {"probabilities": probabilities, "loss": np.array([1.0, 2.0, 3.0, 4.0, 0.0])}
     results = task.results(arrays, np.array([1, 2, 3, 4, 5]), outputs)
     expected = {"accuracy/digit_2": 100, "accuracy/digit_7": 75, "accuracy/all": 80, "loss": 2}
-    assert results == {"metrics": pytest.approx(expected), "by_step": {}, "error": 20}
+    assert results == Results(pytest.approx(expected), error=20)
     assert [line.split() for line in task.table(results).splitlines()] == [
         ["%"],
         ["accuracy/digit", "2", "100.00"],

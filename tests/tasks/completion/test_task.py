@@ -1,5 +1,6 @@
 """Image completion: holes, fills, losses and results."""
 
+import dataclasses
 import itertools
 
 import h5py
@@ -10,14 +11,14 @@ import tensorflow as tf
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.completion.task import (
-    FILLS,
+from rrn.tasks.completion.holes import (
     cut_patches,
     draw_holes,
     hole_mask,
     mean_over_hole,
     nearest_visible,
 )
+from rrn.tasks.completion.report import FILLS
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 
@@ -183,7 +184,7 @@ def test_only_the_hole_is_replaced_and_only_by_what_is_seen(completion, batch):
 
 def test_losses_are_those_of_the_docstring(completion, batch):
     config, _, task = completion
-    losses, outputs = task.loss({}, batch, None)
+    losses, outputs = task.loss({}, batch, None, False)
     image, completed = batch["image"].numpy(), task.complete(batch).numpy()
     inside = hole_mask(batch["hole"], 16).numpy() > 0
     mse = [
@@ -199,7 +200,7 @@ def test_losses_are_those_of_the_docstring(completion, batch):
     assert_close(outputs["loss"], np.array(mse))
     np.testing.assert_array_equal(outputs["completed"], completed.clip(0, 1))
     assert completed.min() < 0 and completed.max() > 1  # the loss counts what is cut off, too
-    in_training, outputs = task.loss({}, batch, ExampleRandom([0, 0], tf.range(12), 12))
+    in_training, outputs = task.loss({}, batch, ExampleRandom([0, 0], tf.range(12), 12), True)
     for name, value in losses.items():
         np.testing.assert_array_equal(in_training[name], value)
     assert outputs["l1"].shape == (12, 1) and "completed" not in outputs
@@ -208,10 +209,10 @@ def test_losses_are_those_of_the_docstring(completion, batch):
 def test_examples_do_not_depend_on_each_other(completion, batch):
     """No batch normalization: any devices may have them."""
     _, _, task = completion
-    losses, outputs = task.loss({}, batch, None)
+    losses, outputs = task.loss({}, batch, None, False)
     for i in (0, 7):
         one = {name: value[i : i + 1] for name, value in batch.items()}
-        alone, alone_outputs = task.loss({}, one, None)
+        alone, alone_outputs = task.loss({}, one, None, False)
         for name, value in losses.items():
             assert_close(alone[name], value[i : i + 1])
         for name, value in outputs.items():
@@ -241,7 +242,7 @@ def test_both_on_two_devices_are_both_on_one(completion):
 
 def test_fills_are_measured_in_the_hole(completion, batch):
     _, data, task = completion
-    _, outputs = task.loss({}, batch, None)
+    _, outputs = task.loss({}, batch, None, False)
     image, hole = batch["image"].numpy(), batch["hole"].numpy()
     average = (data.splits["train"]["images"] / 255).mean(axis=0)
     nearest = nearest_visible(batch["image"], batch["hole"]).numpy()
@@ -274,8 +275,8 @@ def results(completion):
 
 def test_results_by_hand(completion, results):
     _, data, _ = completion
-    assert results["by_step"] == {} and results["error"] == pytest.approx(0.01)
-    assert results["metrics"] == pytest.approx(
+    assert results.by_step == {} and results.error == pytest.approx(0.01)
+    assert results.metrics == pytest.approx(
         {
             "l1": 0.1,
             "l1/average_image": 0.2,
@@ -290,14 +291,14 @@ def test_results_by_hand(completion, results):
         }
     )
     expected = data.splits["test"]["images"][[3, 5]] / 255
-    np.testing.assert_array_equal(results["samples"]["original"], expected)
+    np.testing.assert_array_equal(results.samples["original"], expected)
 
 
 def test_the_table_and_the_picture_have_every_stage(completion, results):
     _, _, task = completion
     stages = {"completion": results, "both": results}
     for by_stage, names in ((stages, [", after completion", ", after both"]), ({}, [""])):
-        found = {**results, "by_stage": by_stage}
+        found = dataclasses.replace(results, by_stage=by_stage)
         _, *lines = task.table(found).splitlines()
         assert [line[:32].strip() for line in lines] == [
             *(f"completed{name}" for name in names),

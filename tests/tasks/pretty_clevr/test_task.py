@@ -12,7 +12,7 @@ from rrn.graphs import RegularGraph
 from rrn.plain import graph_outputs, hidden_states
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.pretty_clevr.task import OTHERS
+from rrn.tasks.pretty_clevr.network import OTHERS
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, make_trainer
 
@@ -230,7 +230,7 @@ def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
         make_task(data, node_loss=0.5, readout_dropout=0.0),
         ExampleRandom([0, 0], [0], 1),
     )
-    losses, outputs = task.loss({}, some_batch, random)
+    losses, outputs = task.loss({}, some_batch, random, True)
     _, logits = task.network(some_batch, one_hot_question(some_batch), None)
     attributes = some_batch["objects"].numpy()[..., 2:]
     answers = some_batch["answers"].numpy()[np.arange(4), some_batch["jumps"]]
@@ -238,29 +238,29 @@ def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
     log_p = logits - tf.reduce_logsumexp(logits, axis=2, keepdims=True)
     node_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
     assert_close(losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(node_loss))
-    answer_only, _ = task.loss({}, some_batch, None)
+    answer_only, _ = task.loss({}, some_batch, None, False)
     assert_close(answer_only["loss"], outputs["loss"].numpy().mean(axis=1))
 
 
 def test_fewer_numbers_of_jumps(data, some_batch):
     task = make_task(data)
-    plain = task.loss({}, some_batch, None)[1]
-    fewer = task.loss({}, some_batch, None, num_jumps=2)[1]
+    plain = task.loss({}, some_batch, None, False)[1]
+    fewer = task.loss({}, some_batch, None, False, num_jumps=2)[1]
     np.testing.assert_array_equal(fewer["jumps"], some_batch["jumps"].numpy() % 2)
     same = some_batch["jumps"].numpy() < 2
     assert 0 < same.sum() < 4
     np.testing.assert_array_equal(fewer["loss"][same], plain["loss"][same])
     batch = {**some_batch, "jumps": some_batch["jumps"] % 2}
-    np.testing.assert_array_equal(fewer["loss"], task.loss({}, batch, None)[1]["loss"])
+    np.testing.assert_array_equal(fewer["loss"], task.loss({}, batch, None, False)[1]["loss"])
     with pytest.raises(ValueError, match="num_jumps must be at most 8, got 9"):
-        task.loss({}, some_batch, None, num_jumps=9)
+        task.loss({}, some_batch, None, False, num_jumps=9)
 
 
 @pytest.mark.parametrize("variant", ["", "cpu", "relation_network", "mlp"])
 def test_gradients_reach_every_variable(data, some_batch, variant):
     task = make_task(data, variant, compute_dtype="float32")
     with tf.GradientTape() as tape:
-        losses, _ = task.loss({}, some_batch, ExampleRandom([0, 0], tf.range(4), 4))
+        losses, _ = task.loss({}, some_batch, ExampleRandom([0, 0], tf.range(4), 4), True)
     for variable, gradient in zip(
         task.network.variables,
         tape.gradient(losses["loss"], task.network.variables),
@@ -297,7 +297,7 @@ def test_results_are_by_jumps(data):
     outputs["predicted"] = np.zeros_like(correct)  # a mean over passes, so no integers
     results = task.results(arrays, examples, outputs)
     expected = {f"accuracy/jumps_{k}": 100.0 * (k < 4) for k in range(8)}
-    assert results["metrics"] | expected == results["metrics"]
-    assert results["by_step"]["accuracy/jumps_2"] == [0.0, 100.0]
+    assert results.metrics | expected == results.metrics
+    assert results.by_step["accuracy/jumps_2"] == [0.0, 100.0]
     assert "94.0" in task.table(results)
     assert task.figures(results).keys() == {"accuracy", "gallery"}

@@ -8,20 +8,16 @@ import tensorflow as tf
 from matplotlib.figure import Figure
 
 from configs.sudoku import get_config
+from data_prep.sudoku.puzzles import UNITS
 from rrn.data import read_prepared, training_inputs
 from rrn.distribute.variables import short_device
 from rrn.graphs import RegularGraph
 from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.sudoku.task import (
-    PAPER,
-    UNITS,
-    Sudoku,
-    cell_neighbours,
-    random_relabelling,
-    random_symmetry,
-)
+from rrn.tasks.sudoku.network import cell_neighbours
+from rrn.tasks.sudoku.report import PAPER
+from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.distribute.test_towers import products_by_device
 from tests.helpers import CPUS, make_trainer
@@ -246,17 +242,17 @@ def test_boards_do_not_influence_each_other(batch):
     assert np.abs(together[0] - together[1]).max() > 1e-2
 
 
-TRAINING = ExampleRandom([0, 0], [0], 1)
+DRAWS_OF_ONE = ExampleRandom([0, 0], [0], 1)
 
 
 @pytest.mark.parametrize(
-    ("random", "given", "num_steps"),
-    [(TRAINING, {}, 3), (None, {}, 4), (TRAINING, {"num_steps": 2}, 2)],
+    ("training", "given", "num_steps"),
+    [(True, {}, 3), (False, {}, 4), (True, {"num_steps": 2}, 2)],
 )
-def test_loss_is_the_mean_over_cells_and_steps(batch, random, given, num_steps):
+def test_loss_is_the_mean_over_cells_and_steps(batch, training, given, num_steps):
     task = make_task()
     randomize_all(task)
-    losses, outputs = task.loss(task.encode(batch), batch, random, **given)
+    losses, outputs = task.loss(task.encode(batch), batch, DRAWS_OF_ONE, training, **given)
     logits = some_logits(task, batch["puzzle"], num_steps).numpy().astype(np.float64)
     solution = batch["solution"].numpy()
     log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -271,7 +267,7 @@ def test_loss_is_the_mean_over_cells_and_steps(batch, random, given, num_steps):
 def loss_and_gradients(task, batch):
     variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
     with tf.GradientTape() as tape:
-        loss, _ = task.loss(task.encode(batch), batch, TRAINING)
+        loss, _ = task.loss(task.encode(batch), batch, DRAWS_OF_ONE, True)
         loss = tf.reduce_mean(loss["loss"])
     gradients = tape.gradient(loss, variables)
     return loss, {
@@ -372,11 +368,11 @@ def test_results_by_hand():
         "cell_accuracy/all": [75, 62.5, 75],
         "loss": [2, 2, 2],
     }
-    assert results["error"] == 25
-    assert results["by_step"].keys() == by_step.keys() == results["metrics"].keys()
+    assert results.error == 25
+    assert results.by_step.keys() == by_step.keys() == results.metrics.keys()
     for name, values in by_step.items():
-        assert results["by_step"][name] == pytest.approx(values)
-        assert results["metrics"][name] == pytest.approx(values[-1])
+        assert results.by_step[name] == pytest.approx(values)
+        assert results.metrics[name] == pytest.approx(values[-1])
 
 
 def test_the_table_has_17_givens_and_all_apart_and_the_published_figures():

@@ -1,0 +1,60 @@
+"""The age task's modules: the network over facts with its readouts, and its initial weights."""
+
+import math
+
+import tensorflow as tf
+
+from rrn.layers import MLP
+from rrn.network import RecurrentRelationalNetwork
+from rrn.reading import read
+
+PEOPLE = 8  # also facts
+KINDS = 3  # of facts
+CLASSES = 100  # of ages and differences
+
+
+class AgesNetwork(tf.Module):
+    """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
+
+    With `sinusoids` the initial weights of years and ages are not Glorot's (see `sinusoids`).
+    """
+
+    def __init__(self, config):
+        super().__init__(name="network")
+        self.config, hidden = config, config.hidden_size
+        self.rrn = RecurrentRelationalNetwork(
+            input_size=3 * PEOPLE + KINDS + CLASSES,
+            hidden_size=hidden,
+            compute_dtype=config.compute_dtype,
+        )
+        self.readout = MLP([hidden, hidden, hidden, hidden, CLASSES], name="readout")
+        if config.node_loss:
+            sizes = [hidden, hidden, hidden, 2 * CLASSES]
+            self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
+        if config.sinusoids:
+            self._begin_with_sinusoids()
+
+    def _begin_with_sinusoids(self):
+        kernel = self.rrn.input_fn.layers[0].w
+        people_and_kind, years, asked = tf.split(
+            read(kernel), [2 * PEOPLE + KINDS, CLASSES, PEOPLE]
+        )
+        kernel.assign(tf.concat([people_and_kind, sinusoids(years), asked], axis=0))
+        for readout in [self.readout, *([self.node_readout] if self.config.node_loss else [])]:
+            kernel = readout.layers[-1].w
+            columns = tf.split(tf.transpose(read(kernel)), kernel.shape[1] // CLASSES)
+            kernel.assign(tf.transpose(tf.concat([sinusoids(part) for part in columns], axis=0)))
+
+
+def sinusoids(weights):
+    """As large as `weights` `[100, size]`, but each column a sinusoid over the years, with 1, 2, 4,
+    ..., 32 cycles in a century.
+
+    Low frequencies make near ages alike, high ones tell them apart; and with so few of them, to add
+    years is to turn a few angles.
+    """
+    size = weights.shape[1]
+    cycles = tf.gather([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], tf.random.uniform([size], 0, 6, tf.int32))
+    turns = cycles * tf.range(CLASSES, dtype=tf.float32)[:, None] / CLASSES
+    waves = tf.cos(2.0 * math.pi * (turns + tf.random.uniform([size])))
+    return math.sqrt(2.0) * tf.math.reduce_std(weights) * waves

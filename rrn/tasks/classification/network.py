@@ -1,0 +1,41 @@
+"""The classification task's network: convolutions, pooling, dense layers."""
+
+import itertools
+
+import tensorflow as tf
+
+from rrn.convolution import Conv2D
+from rrn.layers import MLP
+
+
+class ConvolutionalNetwork(tf.Module):
+    """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP."""
+
+    def __init__(self, channels, num_classes, config):
+        super().__init__(name="network")
+        dtype, size = config.compute_dtype, config.input_size
+        self.blocks = []
+        for i, multiples in enumerate(config.blocks, 1):
+            sizes = [channels, *(config.width * m for m in multiples)]
+            pairs = enumerate(itertools.pairwise(sizes), 1)
+            self.blocks.append(
+                [
+                    Conv2D(*pair, config.kernel_size, compute_dtype=dtype, name=f"conv_{i}_{j}")
+                    for j, pair in pairs
+                ]
+            )
+            size, channels = -(-size // 2), sizes[-1]
+        hidden = [config.width * multiple for multiple in config.dense]
+        self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
+
+    def __call__(self, images, after_relu=None):
+        """Logits `[batch, classes]` of `[batch, input_size, input_size, channels]`.
+
+        `after_relu(x, i)`, if given, is applied to the i-th hidden dense layer's output (dropout).
+        """
+        for block in self.blocks:
+            for layer in block:
+                images = tf.nn.relu(layer(images))
+            images = tf.nn.max_pool2d(images, 2, 2, "SAME")
+        rows = tf.reshape(images, [-1, self.dense.layers[0].w.shape[0]])
+        return tf.cast(self.dense(rows, after_relu), tf.float32)

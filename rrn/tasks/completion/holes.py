@@ -1,0 +1,65 @@
+"""Holes in images: where they are, what is around them, and how well they are filled."""
+
+import tensorflow as tf
+
+
+def draw_holes(random, size, smallest, largest):
+    """Rectangles (top, left, height, width) `[examples, 4]`, int32.
+
+    Sides are uniform in smallest..largest, and so are places in what they leave of the image.
+    """
+    draws = random.uniform([4])
+    sides = smallest + tf.cast(draws[:, 2:] * (largest - smallest + 1), tf.int32)
+    room = tf.cast(size - sides + 1, tf.float32)
+    return tf.concat([tf.cast(draws[:, :2] * room, tf.int32), sides], axis=1)
+
+
+def hole_mask(hole, size):
+    """`[examples, size, size, 1]`: 1 within the hole, else 0."""
+    place = tf.range(size)
+    start, end = hole[:, :2, None], (hole[:, :2] + hole[:, 2:])[:, :, None]
+    inside = tf.cast((start <= place) & (place < end), tf.float32)
+    return inside[:, 0, :, None, None] * inside[:, 1, None, :, None]
+
+
+def cut_patches(images, hole, patch_size):
+    """`[examples, patch_size, patch_size, channels]`: what is around the hole, within the image."""
+    size = images.shape[1]
+    start = hole[:, :2] + (hole[:, 2:] - patch_size) // 2
+    places = tf.clip_by_value(start, 0, size - patch_size)[:, :, None] + tf.range(patch_size)
+    rows = tf.gather(images, places[:, 0], axis=1, batch_dims=1)
+    return tf.gather(rows, places[:, 1], axis=2, batch_dims=1)
+
+
+def nearest_visible(images, hole):
+    """The images with each pixel of the hole as the nearest one outside: straight up, down, left or
+    right (in this order where two are equally near). Pixels outside the hole mean nothing.
+    """
+    size = images.shape[1]
+    place = tf.range(size)
+    start, end = hole[:, :2, None], (hole[:, :2] + hole[:, 2:])[:, :, None]
+    # For rows and for columns `[examples, 2, size]`: how far it is over the start and the end.
+    before = tf.where(start > 0, place - start + 1, 2 * size)
+    after = tf.where(end < size, end - place, 2 * size)
+    rows, columns = tf.meshgrid(place, place, indexing="ij")
+    ways = [  # (distance, row and column of the pixel there), each [examples, size, size]
+        (before[:, 0, :, None], start[:, 0, :, None] - 1, columns),
+        (after[:, 0, :, None], end[:, 0, :, None], columns),
+        (before[:, 1, None], rows, start[:, 1, None] - 1),
+        (after[:, 1, None], rows, end[:, 1, None]),
+    ]
+    shape = [tf.shape(images)[0], size, size]
+    ways = [[tf.broadcast_to(part, shape) for part in way] for way in ways]
+    distance, *best = ways[0]
+    for other, *pixel in ways[1:]:
+        nearer = other < distance
+        distance = tf.where(nearer, other, distance)
+        best = [tf.where(nearer, new, old) for new, old in zip(pixel, best, strict=True)]
+    return tf.gather_nd(images, tf.stack(best, axis=-1), batch_dims=1)
+
+
+def mean_over_hole(images, hole):
+    """(the mean of |x|, that of x²) over the hole's pixels and channels, both `[examples]`."""
+    inside = images * hole_mask(hole, images.shape[1])
+    count = tf.cast(hole[:, 2] * hole[:, 3] * images.shape[3], tf.float32)
+    return [tf.reduce_sum(v, [1, 2, 3]) / count for v in (tf.abs(inside), inside**2)]

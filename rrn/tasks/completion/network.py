@@ -1,0 +1,92 @@
+"""The completion task's modules: the completion network and two joined discriminators."""
+
+import tensorflow as tf
+
+from rrn.convolution import Conv2D, ConvTranspose2D
+from rrn.layers import Linear
+
+
+class CompletionNetwork(tf.Module):
+    """From the image and the mask, at a quarter of the size with dilated layers between, to the
+    image. Channels are 1, 2 and 4 times `width`; layers that keep the shape make x to
+    (x + ReLU(conv(x))) / √2.
+    """
+
+    def __init__(self, channels, config):
+        super().__init__(name="completion")
+        width, dtype = config.width, config.compute_dtype
+
+        def conv(name, inputs, outputs, kernel_size=3, stride=1, dilation=1):
+            return Conv2D(inputs, outputs, kernel_size, stride, dilation, dtype, name)
+
+        def up(name, inputs, outputs):
+            return ConvTranspose2D(inputs, outputs, 4, 2, dtype, name)
+
+        with self.name_scope:
+            self.layers = [
+                conv("conv_0", channels + 1, width, kernel_size=5),
+                conv("conv_1", width, 2 * width, stride=2),
+                conv("conv_2", 2 * width, 2 * width),
+                conv("conv_3", 2 * width, 4 * width, stride=2),
+                conv("conv_4", 4 * width, 4 * width),
+                conv("conv_5", 4 * width, 4 * width),
+                *(conv(f"dilated_{d}", 4 * width, 4 * width, 3, 1, d) for d in config.dilations),
+                conv("conv_6", 4 * width, 4 * width),
+                conv("conv_7", 4 * width, 4 * width),
+                up("up_0", 4 * width, 2 * width),
+                conv("conv_8", 2 * width, 2 * width),
+                up("up_1", 2 * width, width),
+                conv("conv_9", width, width // 2),
+                conv("conv_10", width // 2, channels),
+            ]
+        last = self.layers[-1].w
+        last.assign(tf.zeros_like(last))
+
+    def __call__(self, images):
+        """`[batch, size, size, channels + 1]` to `[batch, size, size, channels]`."""
+        first, *layers, last = self.layers
+        images = tf.nn.relu(first(images))
+        for layer in layers:
+            outputs = tf.nn.relu(layer(images))
+            keeps_shape = layer.stride == 1 and images.shape[-1] == outputs.shape[-1]
+            images = (images + outputs) * 0.5**0.5 if keeps_shape else outputs
+        return tf.cast(last(images), tf.float32)
+
+
+class ImageDiscriminator(tf.Module):
+    """Convolutions that halve an image until it is at most 4 pixels high, and a dense layer."""
+
+    def __init__(self, size, channels, config, name):
+        super().__init__(name=name)
+        width, dtype = config.width, config.compute_dtype
+        self.layers = []
+        with self.name_scope:
+            while size > 4:
+                i = len(self.layers)
+                sizes = channels, width * min(2**i, 8)
+                self.layers.append(Conv2D(*sizes, 5, 2, compute_dtype=dtype, name=f"conv_{i}"))
+                size, channels = -(-size // 2), sizes[1]
+            self.dense = Linear(size**2 * channels, 16 * width, dtype, name="dense")
+
+    def __call__(self, images):
+        """`[batch, size, size, channels]` to features `[batch, 16 * width]`."""
+        for layer in self.layers:
+            images = tf.nn.relu(layer(images))
+        rows = tf.reshape(images, [-1, self.dense.w.shape[0]])
+        return tf.cast(tf.nn.relu(self.dense(rows)), tf.float32)
+
+
+class Discriminator(tf.Module):
+    """A global and a local discriminator, joined by one linear layer."""
+
+    def __init__(self, size, channels, config):
+        super().__init__(name="discriminator")
+        with self.name_scope:
+            self.whole = ImageDiscriminator(size, channels, config, "global")
+            self.patch = ImageDiscriminator(config.patch_size, channels, config, "local")
+            self.joint = Linear(2 * 16 * config.width, 1, name="joint")
+
+    def __call__(self, images, patches):
+        """The logits `[batch]` of being real."""
+        features = tf.concat([self.whole(images), self.patch(patches)], axis=-1)
+        return self.joint(features)[:, 0]

@@ -1,0 +1,83 @@
+"""The completion task's results: how well holes are filled, also without a network; examples."""
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.tasks.completion.holes import hole_mask
+from rrn.tasks.task import Results
+
+FILLS = "completed", "average image", "visible average", "nearest visible"
+SHOWN = 6  # examples in the picture
+
+
+def psnr(mse):
+    """Peak signal-to-noise ratio in dB, of values in [0, 1]."""
+    return -10.0 * np.log10(mse)
+
+
+def results(images, examples, outputs):
+    """`l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills as
+    `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
+
+    images: the split's, bytes `[images, size, size, channels]`.
+    """
+    l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
+    metrics = {"l1": l1[0], "psnr": psnr(mse[0]), "loss": mse[0]}
+    right = outputs["original_logit"] > 0, outputs["completed_logit"] < 0
+    metrics["discriminator_accuracy"] = np.mean(right)
+    for i, fill in enumerate(FILLS[1:], 1):
+        name = fill.replace(" ", "_")
+        metrics |= {f"l1/{name}": l1[i], f"psnr/{name}": psnr(mse[i])}
+    metrics = {name: float(value) for name, value in metrics.items()}
+    shown = np.linspace(0, len(examples) - 1, min(SHOWN, len(examples))).astype(int)
+    samples = {
+        "original": images[examples[shown]] / 255.0,
+        "hole": outputs["hole"][shown].astype(int),
+        "completed": outputs["completed"][shown],
+    }
+    return Results(metrics, error=metrics["loss"], samples=samples)
+
+
+def table(results):
+    """What each stage reaches, and the other fills; stages are those of `results`."""
+    lines = [f"{'in the hole':<32}{'L1':>8}{'PSNR, dB':>10}{'judged rightly':>16}"]
+
+    def row(name, metrics, suffix="", judged=""):
+        l1, psnr_ = metrics["l1" + suffix], metrics["psnr" + suffix]
+        lines.append(f"{name:<32}{l1:>8.4f}{psnr_:>10.2f}{judged:>16}".rstrip())
+
+    for name, stage in _by_stage(results).items():
+        share = stage.metrics["discriminator_accuracy"]
+        row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{share:.1%}")
+    for fill in FILLS[1:]:
+        row(fill, results.metrics, "/" + fill.replace(" ", "_"))
+    return "\n".join(lines)
+
+
+def figures(results):
+    """`completed`: some images, with their holes, and completed after every stage."""
+    from matplotlib.figure import Figure  # only drawing needs it
+
+    samples = results.samples
+    size = samples["original"].shape[1]
+    masks = hole_mask(tf.constant(samples["hole"], tf.int32), size).numpy()
+    columns = {
+        "original": samples["original"],
+        "with a hole": np.where(masks > 0, 0.5, samples["original"]),
+    }
+    for name, stage in _by_stage(results).items():
+        columns[f"after {name}" if name else "completed"] = stage.samples["completed"]
+    shape = len(masks), len(columns)
+    figure = Figure(figsize=(1.8 * shape[1], 1.8 * shape[0]), layout="constrained")
+    grid = figure.subplots(*shape, squeeze=False)
+    for column, (title, images) in zip(grid.T, columns.items(), strict=True):
+        column[0].set_title(title, fontsize=9)
+        for axes, image in zip(column, images, strict=True):
+            axes.imshow(image if image.shape[-1] == 3 else image[..., 0], "gray", vmin=0, vmax=1)
+            axes.set_axis_off()
+    return {"completed": figure}
+
+
+def _by_stage(results):
+    """Stage -> the results at its end; for weights of no known stage "" -> the results."""
+    return results.by_stage or {"": results}

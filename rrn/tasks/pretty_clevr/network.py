@@ -1,0 +1,74 @@
+"""Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
+
+import tensorflow as tf
+
+from rrn.graphs import RegularGraph, all_others
+from rrn.layers import MLP, glorot_uniform
+from rrn.network import RecurrentRelationalNetwork
+from rrn.reading import read
+from rrn.readout import dropout, sum_readout
+from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
+
+OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker
+QUESTION_SIZE = CLASSES + OBJECTS  # anchor, number of jumps
+OTHERS = all_others(OBJECTS)
+
+
+class PrettyClevrNetwork(tf.Module):
+    """The network without LSTM, and its readout; with one step, the relation network."""
+
+    def __init__(self, config):
+        super().__init__(name="network")
+        self.config, hidden = config, config.hidden_size
+        self.rrn = RecurrentRelationalNetwork(
+            input_size=OBJECT_SIZE + QUESTION_SIZE,
+            hidden_size=hidden,
+            num_hidden_layers=1,
+            edge_size=1,
+            lstm=False,
+            compute_dtype=config.compute_dtype,
+        )
+        self.readout = MLP([hidden, hidden, CLASSES], name="readout")
+        if config.node_loss:
+            self.node_kernel = tf.Variable(glorot_uniform([hidden, 1]), name="node_readout/w")
+
+    def __call__(self, batch, question, random):
+        """Logits of the answer `[examples, steps, CLASSES]`; with `node_loss`, those of being the
+        object in question `[examples, steps, 8]`, else None. `random` is None where nothing is
+        dropped.
+        """
+        graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
+        objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
+        question = graph.broadcast_globals_to_nodes(question)
+        features = tf.concat([objects, question], axis=-1)
+        edges = batch["distances"][..., None]
+        hidden = self.rrn(graph, features, self.config.num_steps, edges=edges)
+        logits = sum_readout(self.readout, graph, hidden, [self.config.readout_dropout], random)
+        if not self.config.node_loss:
+            return logits, None
+        kernel = read(self.node_kernel)
+        by_step = [tf.reshape(tf.matmul(h, kernel), [-1, OBJECTS]) for h in hidden]
+        return logits, tf.stack(by_step, axis=1)
+
+
+class FlatNetwork(tf.Module):
+    """The paper's baseline: an MLP with 4 ReLU layers on objects, distances and question in a row.
+
+    The authors' has 64 distances, ours 56: those of objects to themselves, always zero, are left
+    out.
+    """
+
+    def __init__(self, config):
+        super().__init__(name="network")
+        self.dropout = [0.0, 0.0, 0.0, config.readout_dropout]
+        inputs = OBJECTS * (OBJECT_SIZE + OBJECTS - 1) + QUESTION_SIZE
+        sizes = [inputs, *[config.hidden_size] * 4, CLASSES]
+        self.mlp = MLP(sizes, config.compute_dtype, name="mlp")
+
+    def __call__(self, batch, question, random):
+        """Logits of the answer `[examples, 1, CLASSES]`, and None."""
+        objects = tf.reshape(batch["objects"], [-1, OBJECTS * OBJECT_SIZE])
+        distances = tf.reshape(batch["distances"], [-1, OBJECTS * (OBJECTS - 1)])
+        flat = tf.concat([objects, distances, question], axis=-1)
+        logits = self.mlp(flat, dropout(self.dropout, random))
+        return tf.cast(logits, tf.float32)[:, None], None

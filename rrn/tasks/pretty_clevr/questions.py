@@ -1,0 +1,30 @@
+"""Pretty-CLEVR's questions: how an example's number tells what is asked, and the classes."""
+
+from typing import NamedTuple
+
+OBJECTS = 8  # of a scene; also colours, markers, and numbers of jumps from 0 to 7
+CLASSES = 2 * OBJECTS  # of answers and anchors: colours, then markers
+QUESTIONS = OBJECTS * OBJECTS * 2  # of a scene: start, jumps, anchor by colour or by marker
+
+
+class Question(NamedTuple):
+    """A question, or many: then each part is an array or tensor `[examples]`.
+
+    scene: its number in the split; start: the object from which the jumps go; jumps: how many;
+    by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
+    """
+
+    scene: object
+    start: object
+    jumps: object
+    by_marker: object
+
+
+def question_of(example):
+    """Returns the `Question` of examples' numbers: integers, an array or a tensor."""
+    return Question(
+        scene=example // QUESTIONS,
+        start=example // (2 * OBJECTS) % OBJECTS,
+        jumps=example // 2 % OBJECTS,
+        by_marker=example % 2,
+    )

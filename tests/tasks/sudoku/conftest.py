@@ -1,0 +1,18 @@
+"""Weights that Sudoku's tests share."""
+
+import pytest
+import tensorflow as tf
+from rrn.training.weights import save_weights
+
+from configs.sudoku import get_config
+from rrn.tasks.sudoku import Sudoku
+from rrn.training.trainer import model_variables
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Untrained weights of the paper's size."""
+    tf.random.set_seed(0)
+    path = tmp_path_factory.mktemp("weights") / "weights.h5"
+    save_weights(path, model_variables(Sudoku(get_config().model)), {})
+    return path

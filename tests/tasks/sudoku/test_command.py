@@ -1,0 +1,96 @@
+"""The command that solves puzzles: what it writes, and what it says where something is wrong."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rrn.tasks.sudoku import solve_sudoku
+from rrn.tasks.sudoku.__main__ import solve
+from rrn.tasks.sudoku.drawing import draw_board
+from tests.helpers import ROOT
+from tests.tasks.sudoku.boards import puzzles, text
+
+BLANK = "." * 81
+STEPS = 2
+
+
+def test_one_puzzle_is_drawn(weights, tmp_path, capsys):
+    puzzle = puzzles(1)[0]
+    solve(text(puzzle), "cpu", tmp_path / "out", weights, STEPS)
+    lines = capsys.readouterr().out.splitlines()
+    solution, confidence, valid = (
+        part[0] for part in solve_sudoku(puzzle[None], weights, num_steps=STEPS)
+    )
+    assert "\n".join(lines[:11]) == draw_board(solution, confidence)
+    assert not valid and lines[11].startswith("invalid: ")
+    assert lines[12:] == [str(tmp_path / "out" / "solution.gif")]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["solution.gif"]
+
+
+def test_a_file_of_puzzles_is_solved_into_a_file(weights, tmp_path, capsys):
+    digits, path = puzzles(4), tmp_path / "puzzles.txt"
+    path.write_text("\n".join(text(p, "0") for p in digits))
+    solve(str(path), "cpu", tmp_path / "out", weights, STEPS)
+    expected = solve_sudoku(digits, weights, num_steps=STEPS)
+    lines = (tmp_path / "out" / "solutions.txt").read_text().splitlines()
+    assert len(lines) == 4
+    for i, line in enumerate(lines):
+        puzzle, solution, valid, confidence = line.split()
+        assert (puzzle, solution, valid) == (
+            text(digits[i]),
+            text(expected.solutions[i]),
+            "invalid",
+        )
+        assert float(confidence) == pytest.approx(expected.confidence[i].min(), abs=1e-4)
+    out = capsys.readouterr().out
+    assert "solutions.txt" in out and "0 of 4 valid (0.00 %)" in out and "boards/s" in out
+
+
+def test_nothing_is_written_where_the_input_is_wrong(weights, tmp_path):
+    path = tmp_path / "puzzles.txt"
+    path.write_text(f"{BLANK}\n{BLANK}1\n")
+    with pytest.raises(ValueError, match="line 2"):
+        solve(str(path), "cpu", tmp_path / "out", weights)
+    with pytest.raises(ValueError, match=r"none\.h5: no such file"):
+        solve(BLANK, "cpu", tmp_path / "out", "none.h5")
+    assert not (tmp_path / "out").exists()
+
+
+# The programs
+
+
+def program(*arguments):
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+
+
+def test_the_program_solves(weights, tmp_path):
+    flags = ["--weights", weights, "--out", tmp_path, "--devices=cpu", "--steps=3"]
+    done = program("-m", "rrn.tasks.sudoku", text(puzzles(1)[0]), *flags)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "solution.gif").exists() and str(tmp_path / "solution.gif") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected one PUZZLE, 81 characters or a file; got 0"),
+        (["..1"], "PUZZLE: '..1' has 3 characters; expected 81 (there is no file of that name)"),
+        ([BLANK, "--steps=0"], "--steps=0"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(arguments, message):
+    done = program("-m", "rrn.tasks.sudoku", *arguments)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    (error,) = (line for line in done.stderr.splitlines() if line.startswith("error: "))
+    assert message in error
+
+
+@pytest.mark.parametrize("flags", [["--mode=solve"], ["--mode", "solve"], [f"--puzzle={BLANK}"]])
+def test_main_names_the_command(flags):
+    done = program("main.py", *flags)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: `python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py\n"
+    )
