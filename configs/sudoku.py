@@ -2,6 +2,7 @@
 
     python -m data_prep sudoku --clues sudoku17.txt.gz --out data/sudoku.h5
     python main.py --config configs/sudoku.py --devices 0,1,2,3
+    python -m rrn.tasks.sudoku FILE_OR_81_CHARACTERS
 
 The paper: 94.1 % of the boards with 17 givens solved after 32 steps, 96.6 % after 64. How many
 updates that took is not known. Its batch is 64 boards on each device: `train.batch_size` is that of

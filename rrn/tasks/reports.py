@@ -15,14 +15,14 @@ Published = Sequence[tuple[str, Sequence[float]]]
 
 
 def results_by_step(
-    by_step: Mapping[str, np.ndarray], error: float, group_errors: Mapping[int, float]
+    by_step: Mapping[str, np.ndarray], error: float, group_errors: Mapping[int, float] | None = None
 ) -> Results:
     """Puts together the results of a network that answers at every step.
 
     Args:
       by_step: name -> `[steps]`.
       error: the number by which the best weights are chosen; the lowest is the best.
-      group_errors: group -> its error.
+      group_errors: group -> its error; none if not given.
 
     Returns:
       The results; the metrics are the values at the last step.
@@ -31,7 +31,7 @@ def results_by_step(
         metrics={name: float(values[-1]) for name, values in by_step.items()},
         error=float(error),
         by_step={name: [float(v) for v in values] for name, values in by_step.items()},
-        group_errors=dict(group_errors),
+        group_errors=dict(group_errors or {}),
     )
 
 
