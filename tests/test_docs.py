@@ -9,6 +9,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,28 @@ def test_the_task_of_core_numbers_runs_and_learns(monkeypatch, capsys):
     assert capsys.readouterr().out.count("% of the nodes right by step: 1: ") == 3
 
 
+@pytest.mark.slow
+def test_the_new_task_trains_in_a_checkout(tmp_path):
+    """By the three commands of new_task.md, which change nothing else."""
+    for name in ("configs", "data_prep", "rrn"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "main.py", tmp_path)
+    _, after = text_of("docs/guide/new_task.md").split("    cp -r docs/guide/rumours/. .\n")
+    prepare, train, *_ = (shlex.split(line)[1:] for line in after.splitlines())
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    shutil.copytree(ROOT / "docs/guide/rumours", tmp_path, dirs_exist_ok=True)
+    assert len({path for path in tmp_path.rglob("*") if path.is_file()} - before) == 3
+    short = ["num_updates=60", "evaluate_every_updates=30", "validation_examples=50"]
+    train += ["--devices=cpu:2", *(f"--config.train.{field}" for field in short)]
+    outputs = [
+        subprocess.check_output([sys.executable, *arguments], cwd=tmp_path, text=True)
+        for arguments in (prepare, train)
+    ]
+    (right,) = re.findall(r"^people right by step, %:(.*)$", outputs[1], re.MULTILINE)
+    first, *_, last = map(float, right.split())
+    assert 50 < first < last > 75
+
+
 # Commands
 
 
@@ -152,7 +175,7 @@ def commands(*start):
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():
-    modules = r"data_prep|benchmarks\.\w+"
+    modules = r"data_prep|data_prep\.rumours|rrn\.tasks\.sudoku|benchmarks\.\w+"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
@@ -161,6 +184,7 @@ def test_every_command_is_of_a_program_that_is_tried_here():
 
 OF_MAIN = sorted(
     {*commands("python", "main.py"), *(("--config", *rest) for rest in commands("--config"))}
+    - {("--config", "configs/rumours.py")}  # see test_the_new_task_trains_in_a_checkout
 )
 
 
@@ -170,6 +194,12 @@ def test_main_takes_every_command(arguments):
     subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
     files = [value for flag, value in itertools.pairwise(arguments) if flag == "--weights"]
     assert all((ROOT / file).exists() for file in files)
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.tasks.sudoku"), ids=" ".join)
+def test_sudoku_takes_every_command(arguments):
+    parse = "import sys; from rrn.tasks.sudoku.__main__ import parse_flags; parse_flags(sys.argv)"
+    subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "data_prep"), ids=" ".join)

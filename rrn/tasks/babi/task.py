@@ -207,7 +207,7 @@ class Babi(Task):
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.node_loss:
             if told_facts:
-                batch = self._some_facts(batch, random, training, told_facts)
+                batch = self._some_facts(batch, random, told_facts)
                 _, hidden = self.run(encodings, batch)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]

@@ -14,11 +14,11 @@ def get_config():
         model={"hidden_size": 32, "num_steps": 8, "compute_dtype": "float32"},
         train=Train(
             batch_size=64,
-            num_updates=1_000,
+            num_updates=400,
             learning_rate=2e-3,
             clip_norm=1.0,
-            evaluate_every_updates=500,
-            checkpoint_every_updates=500,
+            evaluate_every_updates=200,
+            checkpoint_every_updates=200,
         ),
         evaluate=Evaluate(batch_size=250),
     )
