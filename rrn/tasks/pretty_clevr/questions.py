@@ -1,6 +1,6 @@
 """Pretty-CLEVR's questions: how an example's number tells what is asked, and the classes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 OBJECTS = 8  # of a scene; also colours, markers, and numbers of jumps from 0 to 7
 CLASSES = 2 * OBJECTS  # of answers and anchors: colours, then markers
@@ -10,18 +10,21 @@ QUESTIONS = OBJECTS * OBJECTS * 2  # of a scene: start, jumps, anchor by colour 
 class Question(NamedTuple):
     """A question, or many: then each part is an array or tensor `[examples]`.
 
-    scene: its number in the split; start: the object from which the jumps go; jumps: how many;
-    by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
+    Attributes:
+      scene: its number in the split.
+      start: the object from which the jumps go.
+      jumps: how many.
+      by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
     """
 
-    scene: object
-    start: object
-    jumps: object
-    by_marker: object
+    scene: Any
+    start: Any
+    jumps: Any
+    by_marker: Any
 
 
-def question_of(example):
-    """Returns the `Question` of examples' numbers: integers, an array or a tensor."""
+def question_of(example: Any) -> Question:
+    """Returns the question of an example's number, or of an array or tensor of numbers."""
     return Question(
         scene=example // QUESTIONS,
         start=example // (2 * OBJECTS) % OBJECTS,

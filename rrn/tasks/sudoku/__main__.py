@@ -11,16 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
-
 import tensorflow as tf
 from absl import app, flags
 
 from rrn.distribute.devices import keep_freed_memory, parse_devices
 from rrn.tasks.sudoku.drawing import animation, draw_board
 from rrn.tasks.sudoku.solving import (
+    NUM_STEPS,
     PAPER_MODEL,
-    STEPS,
     Solver,
     find_weights,
     read_puzzles,
@@ -30,7 +28,7 @@ from rrn.tasks.sudoku.solving import (
 WEIGHTS = flags.DEFINE_string(
     "weights", None, "A weights file of the paper's model size; pretrained/sudoku.h5 if not given."
 )
-STEPS_FLAG = flags.DEFINE_integer("steps", STEPS, "How many steps the network makes.", 1)
+STEPS = flags.DEFINE_integer("steps", NUM_STEPS, "How many steps the network makes.", 1)
 OUT = flags.DEFINE_string("out", "runs/solved", "The folder for solution.gif or solutions.txt.")
 DEVICES = flags.DEFINE_string("devices", "auto", "As of main.py; the first one solves.")
 
@@ -48,12 +46,18 @@ def parse_flags(argv):
 def main(arguments):
     keep_freed_memory()
     try:
-        solve(arguments[1], DEVICES.value, OUT.value, WEIGHTS.value, STEPS_FLAG.value)
+        solve(arguments[1], DEVICES.value, OUT.value, WEIGHTS.value, STEPS.value)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
 
 
-def solve(puzzle, devices, folder, weights=None, num_steps=STEPS):
+def solve(
+    puzzle: str,
+    devices: str,
+    folder: str | Path,
+    weights: str | Path | None = None,
+    num_steps: int = NUM_STEPS,
+) -> None:
     """Solves `puzzle`, 81 characters or a file's name, and writes the result into `folder`.
 
     Args:

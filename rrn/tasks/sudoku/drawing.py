@@ -12,8 +12,13 @@ CELL, CAPTION = 44, 24  # pixels
 INK_AND_PAPER = ((20, 80, 200), (255, 255, 255)), ((0, 0, 0), (225, 225, 225))
 
 
-def draw_board(solution, confidence):
-    """The digits `[81]` as text, and beside them their probabilities in percent."""
+def draw_board(solution: np.ndarray, confidence: np.ndarray) -> str:
+    """Writes digits as text, and beside them their probabilities in percent.
+
+    Args:
+      solution: digits `[81]`.
+      confidence: their probabilities `[81]`.
+    """
     lines = []
     for row in np.arange(81).reshape(9, 9):
         digits = (" ".join(str(d) for d in three) for three in solution[row].reshape(3, 3))
@@ -24,12 +29,18 @@ def draw_board(solution, confidence):
     return "\n".join(lines)
 
 
-def animation(puzzle, beliefs):
-    """A GIF of what the network believes of one puzzle, a frame for each step: bytes.
+def animation(puzzle: np.ndarray, beliefs: np.ndarray) -> bytes:
+    """Draws what the network believes of one puzzle: a GIF with a frame for each step.
 
-    puzzle: `[81]`; beliefs: probabilities `[81, steps, 10]`. A digit's area is its probability, and
-    it moves to the middle of its cell as that grows. Givens are black on grey. The first frame is
-    the puzzle.
+    A digit's area is its probability, and the digit moves to the middle of its cell as that grows.
+    Givens are black on grey. The first frame is the puzzle.
+
+    Args:
+      puzzle: digits `[81]`, 0 for a blank.
+      beliefs: the digits' probabilities `[81, steps, 10]`.
+
+    Returns:
+      The file's bytes.
     """
     given = np.eye(10)[puzzle]
     num_steps = beliefs.shape[1]

@@ -5,6 +5,7 @@ What is not checked is whether a puzzle has a solution, and only one.
 """
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
-STEPS = 64  # of the network
+NUM_STEPS = 64  # of the network
 PRETRAINED = Path(__file__).resolve().parents[3] / "pretrained" / "sudoku.h5"
 PAPER_MODEL = ConfigDict(
     {"embedding_size": 16, "hidden_size": 96, "compute_dtype": "float32", "recompute": False}
@@ -35,9 +36,11 @@ PAPER_MODEL = ConfigDict(
 class Solutions(NamedTuple):
     """What the network makes of n puzzles.
 
-    solutions: digits 1 to 9 `[n, 81]`; confidence: each digit's probability `[n, 81]`; valid:
-    whether they solve the puzzle `[n]`, with the givens kept and every digit once in every row,
-    column and box.
+    Attributes:
+      solutions: digits 1 to 9, `[n, 81]`.
+      confidence: each digit's probability, `[n, 81]`.
+      valid: whether a solution solves its puzzle, `[n]`: the givens are kept, and every digit is
+        once in every row, column and box.
     """
 
     solutions: np.ndarray
@@ -45,12 +48,21 @@ class Solutions(NamedTuple):
     valid: np.ndarray
 
 
-def solve_sudoku(puzzles, weights=None, num_steps=STEPS):
-    """Solves puzzles with a trained network of the paper's size; returns `Solutions`.
+def solve_sudoku(
+    puzzles: Sequence[str] | np.ndarray,
+    weights: str | Path | None = None,
+    num_steps: int = NUM_STEPS,
+) -> Solutions:
+    """Solves puzzles with a trained network of the paper's size.
 
-    puzzles: strings of 81 characters, row by row, `.` or `0` for a blank; or digits `[n, 81]`, 0
-    for a blank. weights: a run's weights.h5; `pretrained/sudoku.h5` if not given. num_steps: the
-    network's steps.
+    Args:
+      puzzles: strings of 81 characters, row by row, `.` or `0` for a blank; or digits `[n, 81]`, 0
+        for a blank.
+      weights: a run's weights.h5; `pretrained/sudoku.h5` if not given.
+      num_steps: the network's steps.
+
+    Returns:
+      The solutions, which may be invalid.
 
     Raises:
       ValueError: a puzzle is malformed or its givens contradict each other; no weights, or not of
@@ -60,8 +72,12 @@ def solve_sudoku(puzzles, weights=None, num_steps=STEPS):
     return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits)
 
 
-def find_weights(weights=None):
-    """`weights` if given, else `pretrained/sudoku.h5`, which is in a checkout alone."""
+def find_weights(weights: str | Path | None = None) -> str | Path:
+    """Returns `weights` if given, else `pretrained/sudoku.h5`, which only a checkout has.
+
+    Raises:
+      ValueError: none are given, and it is not there.
+    """
     if not weights and not PRETRAINED.exists():
         raise ValueError(
             f"no trained weights: there is no {PRETRAINED}; "
@@ -73,8 +89,14 @@ def find_weights(weights=None):
 # Puzzles
 
 
-def read_puzzles(puzzle):
-    """Digits `[n, 81]` of 81 characters, or of a file, plain or .gz, with as many in each line.
+def read_puzzles(puzzle: str) -> np.ndarray:
+    """Reads one puzzle, or a file of puzzles.
+
+    Args:
+      puzzle: 81 characters; or the name of a file, plain or .gz, with as many on each line.
+
+    Returns:
+      Digits `[n, 81]`, int32.
 
     Raises:
       ValueError: what is wrong, and where.
@@ -87,8 +109,19 @@ def read_puzzles(puzzle):
     return check_puzzles(read_lines(Path(puzzle)), lambda number: f"{puzzle}, line {number}")
 
 
-def check_puzzles(puzzles, name):
-    """Digits `[n, 81]` int32 of strings or digits; an error calls the i-th, from 1, `name(i)`."""
+def check_puzzles(puzzles: Sequence[str] | np.ndarray, name: Callable[[int], str]) -> np.ndarray:
+    """Reads puzzles from strings or digits, and checks them.
+
+    Args:
+      puzzles: as of `solve_sudoku`.
+      name: what an error calls the i-th puzzle, from 1.
+
+    Returns:
+      Digits `[n, 81]`, int32.
+
+    Raises:
+      ValueError: a puzzle is malformed, or a given is twice in a row, column or box.
+    """
     if isinstance(puzzles, str) or not len(puzzles):
         raise ValueError(f"expected a list of puzzles or digits [n, 81], got {puzzles!r}")
     digits = _parse(puzzles, name) if isinstance(puzzles[0], str) else np.asarray(puzzles)
@@ -133,8 +166,16 @@ def _place(cell):
     return f"row {cell // 9 + 1}, column {cell % 9 + 1}"
 
 
-def is_solution(puzzles, solutions):
-    """`[n]`: whether the solutions hold every digit once in every unit, and the puzzles' givens."""
+def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
+    """Returns whether solutions hold every digit once in every unit, and their puzzles' givens.
+
+    Args:
+      puzzles: digits `[n, 81]`, 0 for a blank.
+      solutions: digits `[n, 81]`.
+
+    Returns:
+      Booleans `[n]`.
+    """
     complete = (np.sort(solutions[:, UNITS], axis=2) == np.arange(1, 10)).all(axis=(1, 2))
     return complete & ((puzzles == 0) | (puzzles == solutions)).all(axis=1)
 
@@ -145,19 +186,28 @@ def is_solution(puzzles, solutions):
 class Solver:
     """A Sudoku network with weights from a file."""
 
-    def __init__(self, config, weights, num_steps):
-        """config: the experiment's `model`."""
+    def __init__(self, config: ConfigDict, weights: str | Path, num_steps: int):
+        """Makes the network and loads its weights.
+
+        Args:
+          config: an experiment's `model`.
+          weights: a weights file.
+          num_steps: the network's steps.
+
+        Raises:
+          ValueError: no such file, or not of this model.
+        """
         self.num_steps, self.task = num_steps, Sudoku(config)
         load_weights(weights, model_variables(self.task))
 
-    def beliefs(self, puzzles):
-        """The digits' probabilities at every step, `[n, 81, steps, 10]`; all puzzles at once."""
+    def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
+        """Returns the digits' probabilities `[n, 81, steps, 10]` for puzzles `[n, 81]`."""
         with reading_scope():
             logits, _ = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
         return tf.nn.softmax(logits)
 
-    def solve(self, puzzles):
-        """`Solutions` of puzzles, digits `[n, 81]`."""
+    def solve(self, puzzles: np.ndarray) -> Solutions:
+        """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory."""
 
         def last_beliefs(puzzles):
             return self.beliefs(puzzles)[:, :, -1]
@@ -172,8 +222,13 @@ class Solver:
         return solutions_from(puzzles, np.concatenate(parts))
 
 
-def solutions_from(puzzles, beliefs):
-    """`Solutions` from the digits' probabilities `[n, 81, 10]`: the likeliest but 0, the blank."""
+def solutions_from(puzzles: np.ndarray, beliefs: np.ndarray) -> Solutions:
+    """Takes the likeliest digit of every cell, but never 0, which stands for a blank.
+
+    Args:
+      puzzles: digits `[n, 81]`.
+      beliefs: the digits' probabilities `[n, 81, 10]`.
+    """
     solutions = beliefs[..., 1:].argmax(axis=-1) + 1
     confidence = np.take_along_axis(beliefs, solutions[..., None], axis=-1)[..., 0]
     return Solutions(solutions, confidence, is_solution(puzzles, solutions))
