@@ -2,11 +2,11 @@
 
 import pytest
 import tensorflow as tf
-from rrn.training.weights import save_weights
 
 from configs.sudoku import get_config
 from rrn.tasks.sudoku import Sudoku
 from rrn.training.trainer import model_variables
+from rrn.weights import save_weights
 
 
 @pytest.fixture(scope="module")
