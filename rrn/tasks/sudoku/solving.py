@@ -4,6 +4,8 @@ The network's most likely digits are the answer, and whether they solve the puzz
 What is not checked is whether a puzzle has a solution, and only one.
 """
 
+import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
+SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 NUM_STEPS = 64  # of the network
 PRETRAINED = Path(__file__).resolve().parents[3] / "pretrained" / "sudoku.h5"
 PAPER_MODEL = ConfigDict(
@@ -207,19 +210,44 @@ class Solver:
         return tf.nn.softmax(logits)
 
     def solve(self, puzzles: np.ndarray) -> Solutions:
-        """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory."""
+        """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory.
 
-        def last_beliefs(puzzles):
-            return self.beliefs(puzzles)[:, :, -1]
+        A board is done when its digits solve it, or after all steps; then the next one takes its
+        place. So most of the steps go to the boards that need them.
+        """
+        count = min(len(puzzles), BATCH)
+        num_steps = math.gcd(self.num_steps, SEGMENT_STEPS)
+        advance = functools.partial(self._segment, num_steps=num_steps)
+        if len(puzzles) > BATCH:  # else tracing would take longer than it saves
+            advance = tf.function(advance)
+        beliefs = np.zeros([len(puzzles), 81, 10], np.float32)
+        puzzle, steps = np.arange(count), np.zeros(count, int)  # of each place
+        waiting, state = count, self.task.initial_state(count)
+        while (puzzle < len(puzzles)).any():
+            busy = np.flatnonzero(puzzle < len(puzzles))
+            boards = puzzles[np.minimum(puzzle, len(puzzles) - 1)]
+            last, state = advance(tf.constant(boards), state)
+            last, steps = last.numpy(), steps + num_steps
+            solved = solutions_from(boards, last).valid
+            done = busy[(solved | (steps >= self.num_steps))[busy]]
+            beliefs[puzzle[done]] = last[done]
+            puzzle[done] = waiting + np.arange(len(done))  # beyond the last one: an idle place
+            waiting, steps[done] = waiting + len(done), 0
+            state = self._begin_anew(state, done)
+        return solutions_from(puzzles, beliefs)
 
-        if len(puzzles) <= BATCH:  # tracing would take longer than it saves
-            return solutions_from(puzzles, last_beliefs(puzzles).numpy())
-        traced, parts = tf.function(last_beliefs), []
-        for start in range(0, len(puzzles), BATCH):
-            part = puzzles[start : start + BATCH]
-            full = np.resize(part, [BATCH, 81])  # the last one, too: one trace serves all
-            parts.append(traced(tf.constant(full)).numpy()[: len(part)])
-        return solutions_from(puzzles, np.concatenate(parts))
+    def _segment(self, puzzles, state, num_steps):
+        """The digits' probabilities after the last of some steps, and the state then."""
+        with reading_scope():
+            logits, state = self.task.logits(self.task.encode({}), puzzles, num_steps, state)
+        return tf.nn.softmax(logits[:, :, -1]), state
+
+    def _begin_anew(self, state, places):
+        """The state, where the boards of some places have made no step."""
+        initial = self.task.initial_state(len(places))
+        return tf.nest.map_structure(
+            lambda x, zeros: tf.tensor_scatter_nd_update(x, places[:, None], zeros), state, initial
+        )
 
 
 def solutions_from(puzzles: np.ndarray, beliefs: np.ndarray) -> Solutions:

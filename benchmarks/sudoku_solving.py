@@ -1,0 +1,94 @@
+"""How many puzzles a second a trained network solves.
+
+    python -m benchmarks.sudoku_solving --puzzles sudoku17.txt.gz --count 1024
+
+"all steps" runs every board through all steps, as DGL's example does. "until valid" looks at the
+digits after every eight steps, and gives a solved board's place to the next one: `solve_sudoku`.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from benchmarks import harness
+from rrn.tasks.sudoku.solving import (
+    BATCH,
+    PAPER_MODEL,
+    Solver,
+    find_weights,
+    read_puzzles,
+    solutions_from,
+)
+
+
+def all_steps(solver, puzzles):
+    """Solutions after all steps of every board, in batches of one traced function."""
+    last = tf.function(lambda boards: solver.beliefs(boards)[:, :, -1])
+    beliefs = []
+    for start in range(0, len(puzzles), BATCH):
+        part = puzzles[start : start + BATCH]
+        beliefs.append(last(tf.constant(np.resize(part, [BATCH, 81]))).numpy()[: len(part)])
+    return solutions_from(puzzles, np.concatenate(beliefs))
+
+
+WAYS = {"all steps": all_steps, "until valid": lambda solver, puzzles: solver.solve(puzzles)}
+
+
+def measure(weights, puzzles, dtype, num_steps):
+    """A row for each way: seconds without tracing, and the share of puzzles that it solves."""
+    solver = Solver(ConfigDict({**PAPER_MODEL, "compute_dtype": dtype}), weights, num_steps)
+    rows = []
+    for way, solve in WAYS.items():
+        started = time.perf_counter()
+        solve(solver, puzzles[: BATCH + 1])  # tracing and two batches
+        traced = time.perf_counter() - started
+        started = time.perf_counter()
+        solutions = solve(solver, puzzles)
+        seconds = time.perf_counter() - started
+        rows.append(
+            {
+                "steps": num_steps,
+                "dtype": dtype,
+                "way": way,
+                "solved": float(solutions.valid.mean()),
+                "seconds": seconds,
+                "puzzles_per_second": len(puzzles) / seconds,
+                "first_call_seconds": traced,
+            }
+        )
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--puzzles", required=True, help="a file with a puzzle on each line")
+    parser.add_argument("--count", type=int, default=1024, help="so many of them, drawn")
+    parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"], metavar="DTYPE")
+    parser.add_argument("--json", help="write the figures to this file")
+    arguments = parser.parse_args()
+    puzzles = read_puzzles(arguments.puzzles)
+    chosen = np.random.default_rng(0).permutation(len(puzzles))[: arguments.count]
+    weights, rows = find_weights(arguments.weights), []
+    for dtype in arguments.dtypes:
+        for num_steps in (32, 64):
+            rows += measure(weights, puzzles[chosen], dtype, num_steps)
+    print(harness.hardware())
+    print(f"{len(chosen)} puzzles of {arguments.puzzles}, {BATCH} at a time, tracing not included")
+    cells = [
+        [
+            f"{row['steps']} steps, {row['dtype']}, {row['way']}",
+            f"{100 * row['solved']:.1f}",
+            f"{row['puzzles_per_second']:.1f}",
+        ]
+        for row in rows
+    ]
+    harness.print_table(["", "solved, %", "puzzles/s"], cells)
+    harness.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
