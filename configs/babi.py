@@ -78,6 +78,31 @@ def hour():
     return config
 
 
+def full():
+    config = hour()
+    config.model.node_loss = 0.2
+    config.model.compute_dtype = "bfloat16"
+    config.train.num_updates = 0
+    config.train.stages = (
+        told_from(3, num_updates=2_000),
+        told_from(5, num_updates=1_000),
+        {"name": "stories", "num_updates": 16_000},
+    )
+    config.train.learning_rate = 7e-4
+    config.train.average_decay = 0.998
+    config.train.error_share = 0.5
+    config.train.evaluate_every_updates = 1_000
+    config.train.validation_examples = 4_000
+    config.evaluate.by_stage = False
+    return config
+
+
+def told_from(facts, **train):
+    """A stage in which the loss of what facts tell is of so many facts of each story."""
+    options = {"told_facts": facts}
+    return {"name": f"facts_{facts}", "options": options, "decay": "constant", **train}
+
+
 def quick():
     config = hour()
     config.train.num_updates = 5_000
@@ -117,6 +142,7 @@ def test():
 RECIPES = {
     "": paper,
     "hour": hour,
+    "full": full,
     "quick": quick,
     "simulated": simulated,
     "frozen_encoders": frozen_encoders,

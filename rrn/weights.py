@@ -47,12 +47,18 @@ def save_weights(
     os.replace(temporary, path)
 
 
-def load_weights(path: str | Path, variables: Sequence[tf.Variable]) -> None:
+def load_weights(
+    path: str | Path, variables: Sequence[tf.Variable], optional: Sequence[tf.Variable] = ()
+) -> list[str]:
     """Sets the variables to the values of a file that `save_weights` has written.
 
     Args:
       path: the file.
       variables: variables with the names and shapes of those in the file, whole or in shards.
+      optional: those of them that the file may lack; they keep their values then.
+
+    Returns:
+      The names of the variables that the file lacks.
 
     Raises:
       ValueError: there is no such file, it is not a weights file, or names or shapes differ. The
@@ -73,6 +79,8 @@ def load_weights(path: str | Path, variables: Sequence[tf.Variable]) -> None:
         raise ValueError(f"{path}: not a readable weights file: {error}") from None
     wanted = {_name(variable): tuple(variable.shape) for variable in variables}
     found = {name: array.shape for name, array in arrays.items()}
+    lacking = [name for name in map(_name, optional) if name not in found]
+    wanted = {name: shape for name, shape in wanted.items() if name not in lacking}
     if wanted != found:
         differences = [
             f"{name}: the model has {wanted.get(name, 'no such variable')}, "
@@ -82,7 +90,9 @@ def load_weights(path: str | Path, variables: Sequence[tf.Variable]) -> None:
         ]
         raise ValueError(f"{path}: not this model's weights:\n  " + "\n  ".join(differences))
     for variable in variables:
-        variable.assign(arrays[_name(variable)])
+        if _name(variable) in arrays:
+            variable.assign(arrays[_name(variable)])
+    return lacking
 
 
 def _name(variable):

@@ -76,3 +76,18 @@ def test_an_interrupted_write_leaves_the_earlier_file(tmp_path):
     save_weights(path, theirs, {"update": 3})
     with h5py.File(path) as file:
         assert file.attrs["update"] == 3
+
+
+def test_variables_that_a_file_may_lack_keep_their_values(tmp_path):
+    path = tmp_path / "weights.h5"
+    there, new = tf.Variable([1.0, 2.0], name="there"), tf.Variable([3.0], name="new")
+    save_weights(path, [there])
+    there.assign([0.0, 0.0])
+    with pytest.raises(ValueError, match="new: the model has"):
+        load_weights(path, [there, new])
+    assert load_weights(path, [there, new], optional=[new]) == ["new"]
+    assert there.numpy().tolist() == [1.0, 2.0] and new.numpy().tolist() == [3.0]
+    save_weights(path, [there, new])
+    new.assign([0.0])
+    assert load_weights(path, [there, new], optional=[new]) == []
+    assert new.numpy().tolist() == [3.0]

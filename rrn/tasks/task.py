@@ -114,6 +114,13 @@ class Task(abc.ABC):
         """
         return {}
 
+    def training_only(self) -> list[tf.Module]:
+        """Returns modules of the network that only training needs; by default none.
+
+        Weights with which a training begins may lack them.
+        """
+        return []
+
     def initial_state(self, num_examples: int) -> Any:
         """Returns the state of examples that have made no step, a nest of `[num_examples, ...]`.
 

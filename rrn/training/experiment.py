@@ -18,6 +18,7 @@ from rrn.distribute.variables import (
     list_variables,
     plan_placement,
 )
+from rrn.reading import module_variables
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
@@ -131,7 +132,10 @@ class Experiment:
         if weights and num_done:
             print(f"{workdir.path} goes on from update {num_done}, without {weights}")
         elif weights:
-            load_weights(weights, self.variables)
+            modules = self.task.training_only()
+            optional = [v for module in modules for v in module_variables(module)]
+            if lacking := load_weights(weights, self.variables, optional):
+                print(f"{weights} lacks {', '.join(lacking)}: begun anew")
         arrays = self.data.arrays("train")
         inputs = self._inputs(arrays, num_done)
         trainer = self._trainer(arrays, inputs)

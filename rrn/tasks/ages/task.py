@@ -117,6 +117,9 @@ class Ages(Task):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
+    def training_only(self):
+        return [self.network.node_readout] if self.config.node_loss else []
+
     # Results
 
     def metrics(self, batch, outputs):

@@ -253,6 +253,9 @@ class Babi(Task):
             "position_of_node": tf.gather(batch["position_of_node"], nodes),
         }
 
+    def training_only(self):
+        return [self.network.node_readout] if self.config.node_loss else []
+
     def regularized(self):
         mlps = [
             self.network.rrn.input_fn,

@@ -111,6 +111,9 @@ class PrettyClevr(Task):
             losses["loss"] += self.config.node_loss * tf.reduce_mean(node_losses, axis=1)
         return losses, {**outputs, "jumps": jumps}
 
+    def training_only(self):
+        return [self.network.node_readout] if self.config.node_loss else []
+
     # Results
 
     def metrics(self, batch, outputs):
