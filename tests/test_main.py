@@ -282,7 +282,10 @@ def other_schema(tmp_path_factory):
 
 
 WRONG = {
-    "variant": (["--config=configs/babi.py:nonsense"], ["variants are hour, quick", "'nonsense'"]),
+    "variant": (
+        ["--config=configs/babi.py:nonsense"],
+        ["variants are hour, full, quick", "'nonsense'"],
+    ),
     "config file": (["--config=configs/nothing.py"], ["configs/nothing.py"]),
     "flag": (["--mode=dance"], ["--mode=dance", "train|evaluate|variables"]),
     "field's value": (["--config.train.batch_size=many"], ["train.batch_size=many"]),

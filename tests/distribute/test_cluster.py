@@ -22,6 +22,7 @@ from rrn.distribute.cluster import (
     reporting_failures,
     wait_for,
 )
+from rrn.tasks.task import Results
 from rrn.training import experiment
 from rrn.training.workdir import Workdir
 from tests.helpers import ROOT, line_config
@@ -159,7 +160,9 @@ def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monk
     monkeypatch.setattr(experiment, "has_ended", has_ended)
     monkeypatch.setattr(experiment, "wait_for", lambda processes, timeout: None)
     monkeypatch.setattr(experiment, "PROBE_SECONDS", 0.0)
-    evaluator = types.SimpleNamespace(results=lambda: ({"metrics": {}}, float(variable)))
+    evaluator = types.SimpleNamespace(
+        results=lambda: (Results(metrics={}, error=0.0), float(variable))
+    )
     run = types.SimpleNamespace(
         config=types.SimpleNamespace(train=line_config(validation_examples=0)),
         data=None,

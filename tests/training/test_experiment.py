@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.distribute import Cluster
+from rrn.tasks.task import Results
 from rrn.training import experiment
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.experiment import Experiment, run
@@ -55,7 +56,7 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
         for i, error in enumerate([9.9, 0.1, 0.2, 0.1, 3.0], 1):
             update.assign(i)
             variable.assign(i)
-            results = {"metrics": {}, "error": error}, -i  # the loss falls all the time
+            results = Results(metrics={}, error=error), -i  # the loss falls all the time
             evaluator.results = functools.partial(tuple, results)
             Experiment._validate(run, trainer, evaluator, checkpoints, progress)
             with h5py.File(tmp_path / "weights.h5") as file:
