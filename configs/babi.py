@@ -97,6 +97,20 @@ def full():
     return config
 
 
+def supplemented():
+    config = hour()
+    config.data.path = "data/babi_simulated_3.h5"
+    config.model.node_loss = 0.2
+    config.model.compute_dtype = "bfloat16"
+    config.train.num_updates = 9_000
+    config.train.learning_rate = 7e-4
+    config.train.average_decay = 0.998
+    config.train.error_share = 0.5
+    config.train.evaluate_every_updates = 1_000
+    config.train.validation_examples = 4_000
+    return config
+
+
 def told_from(facts, **train):
     """A stage in which the loss of what facts tell is of so many facts of each story."""
     options = {"told_facts": facts}
@@ -143,6 +157,7 @@ RECIPES = {
     "": paper,
     "hour": hour,
     "full": full,
+    "supplemented": supplemented,
     "quick": quick,
     "simulated": simulated,
     "frozen_encoders": frozen_encoders,

@@ -284,7 +284,7 @@ def other_schema(tmp_path_factory):
 WRONG = {
     "variant": (
         ["--config=configs/babi.py:nonsense"],
-        ["variants are hour, full, quick", "'nonsense'"],
+        ["variants are hour, full, supplemented, quick", "'nonsense'"],
     ),
     "config file": (["--config=configs/nothing.py"], ["configs/nothing.py"]),
     "flag": (["--mode=dance"], ["--mode=dance", "train|evaluate|variables"]),
