@@ -78,36 +78,35 @@ def hour():
     return config
 
 
-def full():
+def past_hour():
+    """What the recipes share that go on from hour's weights."""
     config = hour()
     config.model.node_loss = 0.2
     config.model.compute_dtype = "bfloat16"
+    config.train.learning_rate = 7e-4
+    config.train.average_decay = 0.998
+    config.train.error_share = 0.5
+    config.train.evaluate_every_updates = 1_000
+    config.train.validation_examples = 4_000
+    return config
+
+
+def full():
+    config = past_hour()
     config.train.num_updates = 0
     config.train.stages = (
         told_from(3, num_updates=2_000),
         told_from(5, num_updates=1_000),
         {"name": "stories", "num_updates": 16_000},
     )
-    config.train.learning_rate = 7e-4
-    config.train.average_decay = 0.998
-    config.train.error_share = 0.5
-    config.train.evaluate_every_updates = 1_000
-    config.train.validation_examples = 4_000
     config.evaluate.by_stage = False
     return config
 
 
 def supplemented():
-    config = hour()
+    config = past_hour()
     config.data.path = "data/babi_simulated_3.h5"
-    config.model.node_loss = 0.2
-    config.model.compute_dtype = "bfloat16"
     config.train.num_updates = 9_000
-    config.train.learning_rate = 7e-4
-    config.train.average_decay = 0.998
-    config.train.error_share = 0.5
-    config.train.evaluate_every_updates = 1_000
-    config.train.validation_examples = 4_000
     return config
 
 
