@@ -50,7 +50,7 @@ def make_trainer(config, data, task, devices, first_update=0):
         task, data.arrays("train"), config.train.batch_size, len(devices), config.seed, first_update
     )
     specs = [dataset.element_spec for dataset in inputs]
-    return Trainer(task, config.train, devices, specs), inputs
+    return Trainer(task, config.train, devices, specs, data.arrays("train")), inputs
 
 
 def write_babi_texts(folder):

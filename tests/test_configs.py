@@ -22,6 +22,7 @@ DATA = {
     "ages": "ages_h5",
     "babi": "small_babi_h5",
     "babi_simulated": "small_babi_h5",
+    "babi_simulated_3": "small_babi_h5",
     "mnist": "small_digits_h5",
     "pretty_clevr": "small_scenes_h5",
     "pretty_clevr_64": "small_scenes_h5",
