@@ -11,8 +11,8 @@ their end here.
 Variants; each result is of one seed, on the released test files:
   hour       24,000 updates with Muon: 9.8 % mean error, 4 tasks failed (weights of update 18,000),
              after 90 minutes on 2 cores of a slow AMD EPYC without AVX-512, --devices cpu:2.
-  full       From hour's weights (--weights pretrained/babi_hour.h5), half of each batch drawn by the
-             tasks' validation errors, and with the loss of what facts tell. Of 4,000 validation
+  full       From hour's weights (--weights pretrained/babi_hour.h5), half of each batch drawn by
+             the tasks' validation errors, and with the loss of what facts tell. Of 4,000 validation
              questions 1.3 % were wrong after 10,000 updates (35 minutes of one core of an Intel
              Xeon with AMX, beside other work). Then task 3, with its few questions, got worse: 2.2
              % after 15,000, where the run was stopped.
