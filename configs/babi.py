@@ -16,8 +16,8 @@ Variants; each result is of one seed, on the released test files:
              questions 1.3 % were wrong after 10,000 updates (35 minutes of one core of an Intel
              Xeon with AMX, beside other work). Then task 3, with its few questions, got worse: 2.2
              % after 15,000, where the run was stopped.
-  supplemented  The same with 9,000 simulated training stories' questions for task 3, from full's
-             weights of update 12,000: 0.75 % mean error, no task failed, after 39 minutes
+  supplemented  As full, on whole stories, with 9,000 simulated training questions for task 3, from
+             full's weights of update 12,000: 0.75 % mean error, no task failed, after 39 minutes
              (weights of update 6,000).
              python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --supplement simulated:3 \
                  --out data/babi_simulated_3.h5

@@ -200,8 +200,8 @@ class Babi(Task):
         by step. In training with `node_loss`, plus so many times the loss "told" of `told.py`,
         which is also there by itself.
 
-        told_facts: "told" is of stories of their own, so many facts of each story, drawn anew at
-        every update. To begin with few makes it far easier to learn.
+        told_facts: "told" is computed in a second pass, over so many facts of each story, drawn
+        anew at every update. It is far easier to learn if it begins with few facts.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None)
         losses, outputs = answer_losses(logits, batch["answer"])
