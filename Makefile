@@ -4,11 +4,14 @@ BIN := .venv/bin
 # The bAbI archive, if one is at hand; otherwise it is downloaded.
 BABI ?= $(firstword $(wildcard data/tasks_1-20_v1-2.tar.gz ../shared/data/babi/tasks_1-20_v1-2.tar.gz))
 
-.PHONY: setup run test lint
+# The lowest Python that is declared.
+PYTHON_LOWEST ?= python3.10
+
+.PHONY: setup run test lint wheel test-lowest
 
 setup: .venv/installed
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml setup.py
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -34,3 +37,20 @@ test: lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# Builds the wheel, and tries it in an empty environment: about 5 minutes and a network.
+wheel: setup
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python tests/try_wheel.py dist/rrn-*.whl
+
+# Runs the tests with the lowest versions that are declared.
+test-lowest: .venv-lowest/installed
+	.venv-lowest/bin/python -m pytest
+
+.venv-lowest/installed: pyproject.toml setup.py
+	$(PYTHON_LOWEST) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip
+	.venv-lowest/bin/python -m pip install --quiet $$($(PYTHON_LOWEST) tests/lowest.py)
+	.venv-lowest/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@

@@ -1,4 +1,4 @@
-"""Trains, evaluates or shows a recurrent relational network.
+"""Trains, evaluates, exports or shows a recurrent relational network.
 
 python main.py --config configs/babi.py --devices 0,1,2,3
 python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
@@ -11,28 +11,61 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 from absl import app, flags, logging
-from ml_collections import config_flags
+from ml_collections import ConfigDict, config_flags
+
+from data_prep.failures import error_line, find_place
+
+USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
 
 
-def flag_error(error):
-    """Ends the program; the last line of a config file's error is what its `get_config` raised."""
-    what = str(error).strip().splitlines()[-1].strip().removeprefix("ValueError: ")
+def end(what, status=1):
+    """Ends the program with one line; with --verbosity=1 the traceback of what was raised stays."""
+    verbose = any(re.fullmatch(r"--?(v|verbosity)=[1-9]", word) for word in sys.argv)
+    if verbose and sys.exc_info()[0]:
+        raise
+    print(f"error: {what}", file=sys.stderr)
+    sys.exit(status)
+
+
+def config_error(error):
+    """Ends the program for what reading flags or executing the config file has raised."""
+    file = re.findall(r"--?config[= ](\S+)", " ".join(sys.argv))
+    file = f"--config={file[-1]}" if file else "--config"
+    what = str(error).strip().splitlines() or [""]
+    what = what[-1].strip().removeprefix("ValueError: ").removeprefix("flag ")
+    if getattr(error, "name", None) == "get_config":
+        end(f"{file}: no get_config in it; expected a function that returns the config")
+    if place := find_place(error, __file__):
+        end(f"{file}: {what or type(error).__name__} (raised in {place})")
     if isinstance(error, (AttributeError, LookupError)):
-        what = f"no such field in the config: {what}"
-    sys.exit(f"error: {what}")
+        what = "no such field in the config: " + what.strip("\"'")
+    end(what, USAGE)
 
 
 def parse_flags(argv):
     if re.search(r" --?(mode[ =]solve|puzzle)\b", " ".join(argv)):
-        sys.exit("error: `python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py")
+        end("`python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py", USAGE)
     try:
         arguments = flags.FLAGS(argv)
-        if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
-            logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
-        _ = CONFIG.value.task  # fails here if there is no such file
-        return arguments
-    except (flags.Error, AttributeError, LookupError, OSError) as error:
-        flag_error(error)
+        name = config_flags.get_config_filename(flags.FLAGS["config"])
+    except Exception as error:  # a config file may raise anything
+        config_error(error)
+    if not os.path.isfile(path := name.partition(":")[0]):
+        end(f"--config={name}: no file {path}; configs/ has one for each experiment")
+    config = flags.FLAGS["config"].value
+    if not isinstance(config, ConfigDict):
+        try:
+            _ = config.task  # raises what executing the file has raised, if that was an OSError
+        except Exception as error:
+            if isinstance(error, OSError):
+                config_error(error)
+        found = type(config).__name__
+        end(f"--config={name}: get_config gave a {found}; expected a ConfigDict")
+    if len(arguments) > 1:
+        end(f"unexpected arguments: {' '.join(arguments[1:])}; flags begin with --", USAGE)
+    if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
+        logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
+    return arguments
 
 
 try:  # with fields of the default config on the command line, this reads them
@@ -41,8 +74,8 @@ try:  # with fields of the default config on the command line, this reads them
         "configs/babi.py",
         "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
     )
-except (AttributeError, LookupError) as error:
-    flag_error(error)
+except Exception as error:
+    config_error(error)
 DEVICES = flags.DEFINE_string(
     "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."
 )
@@ -50,13 +83,13 @@ WORKDIR = flags.DEFINE_string("workdir", None, "Where results go; runs/<config> 
 WEIGHTS = flags.DEFINE_string(
     "weights",
     None,
-    "Start from this weights file, or evaluate it.",
+    "Start from this weights file; evaluate or export it: its model, whatever the config's.",
 )
 MODE = flags.DEFINE_enum(
     "mode",
     "train",
-    ["train", "evaluate", "variables"],
-    "Train and evaluate, evaluate, or list variables.",
+    ["train", "evaluate", "variables", "export"],
+    "Train and evaluate, evaluate, list variables, or write a SavedModel of the weights.",
 )
 LOCAL_CLUSTER = flags.DEFINE_string(
     "local_cluster", None, "Train on processes of this machine: ps=2,worker=7."
@@ -64,7 +97,7 @@ LOCAL_CLUSTER = flags.DEFINE_string(
 SYNC = flags.DEFINE_bool(
     "sync",
     True,
-    "In a cluster: one update from all workers' gradients, or (--nosync) each worker by itself.",
+    "One update from all workers' or devices' gradients, or (--nosync) each by itself.",
 )
 REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
     "replicas_to_aggregate",
@@ -74,20 +107,20 @@ REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
 STARTUP_TIMEOUT = flags.DEFINE_float(
     "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."
 )
+RESTART = flags.DEFINE_bool(
+    "restart", False, "Train from the start; what is in the workdir moves to a new folder there."
+)
 
 
-def main(argv):
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected arguments: {' '.join(argv[1:])}")
-    # These import TensorFlow; --help need not wait for it.
-    from rrn.distribute import find_cluster, keep_freed_memory
+def main(_):
+    from rrn.distribute import find_cluster
     from rrn.training import run
 
-    keep_freed_memory()
     name = config_flags.get_config_filename(flags.FLAGS["config"])
+    name = name.removeprefix(f"{os.path.dirname(os.path.abspath(__file__))}/")
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
-        return run(
+        run(
             CONFIG.value,
             name,
             MODE.value,
@@ -98,13 +131,19 @@ def main(argv):
             sync=SYNC.value,
             replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
             startup_timeout=STARTUP_TIMEOUT.value,
+            restart=RESTART.value,
+            model_fields={
+                field.removeprefix("model."): value
+                for field, value in config_flags.get_override_values(flags.FLAGS["config"]).items()
+                if field.startswith("model.")
+            },
         )
-    except (ValueError, FloatingPointError, OSError) as error:
-        if logging.level_debug():
-            raise
-        sys.exit(f"error: {error}")
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
-        sys.exit("interrupted; the same command goes on from the last checkpoint")
+        end("interrupted; the same command goes on from the last checkpoint")
+    except Exception as error:
+        if (line := error_line(error)) is None:
+            raise
+        end(line.removeprefix("error: "))
 
 
 if __name__ == "__main__":

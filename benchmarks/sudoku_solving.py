@@ -14,12 +14,12 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from benchmarks import harness
+from rrn.tasks.sudoku.puzzles import read_puzzles
 from rrn.tasks.sudoku.solving import (
     BATCH,
     PAPER_MODEL,
     Solver,
     find_weights,
-    read_puzzles,
     solutions_from,
 )
 

@@ -30,6 +30,7 @@ class Train:
     repeats: int = 1  # of the stages
     optimizer: str = "adam"  # or muon, rmsprop
     muon_exclude: str = ""  # regular expression on names: matrices that Muon leaves to Adam
+    muon_weight_decay: float = 0.0  # of Muon's matrices, times the learning rate at every update
     learning_rate: float
     warmup_updates: int = 0
     decay: str = "constant"  # or cosine, exponential
@@ -83,7 +84,8 @@ def experiment(
             "model": dict(model),
             "train": vars(train),
             "evaluate": vars(evaluate),
-            "variables": {"policy": "cpu"},  # where they are: see rrn/distribute/variables.py
+            # Where they are, and along which axis they are cut: see rrn/distribute/sharding.py.
+            "variables": {"policy": "cpu", "axis": "longest"},
         }
     )
 

@@ -12,10 +12,14 @@ Packages:
 Modules:
     __main__      the command line
     input_files   finds, downloads and reads archives, folders and files
-    hdf5          writes a prepared file, whole or not at all
+    hdf5          writes a prepared file, whole or not at all, and reads it undamaged
+    layout        what the data sets' validators are made of
+    check         the command that checks a prepared file
     progress      shows how far a long computation is
+    failures      what can fail and is foreseen, in a line; main.py uses it, too
 
-A data set is a package with a module `prepare`, which has `add_arguments(parser)` and `run(args)`
+A data set is a package with a module `schema`, whose `check` validates the arrays of its file, and
+a module `prepare`, which has `add_arguments(parser)` and `run(args)`
 and describes the file that it writes. `data_prep/__main__.py` lists the data sets.
 """
 

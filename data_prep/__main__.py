@@ -1,13 +1,14 @@
-"""The command line: `python -m data_prep DATA_SET [options]`."""
+"""The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
 
 import argparse
 import signal
 import sys
 from collections.abc import Sequence
 
-from data_prep import DataError
+from data_prep import check
 from data_prep.ages import prepare as ages
 from data_prep.babi import prepare as babi
+from data_prep.failures import error_line
 from data_prep.mnist import prepare as mnist
 from data_prep.pretty_clevr import prepare as pretty_clevr
 from data_prep.sudoku import prepare as sudoku
@@ -19,28 +20,43 @@ DATA_SETS = {
     "ages": ages,
     "mnist": mnist,
 }
+COMMANDS = {**DATA_SETS, "check": check}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything here does."""
+
+    def error(self, message):
+        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
+        sys.exit(2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one data set's command.
+    """Runs one command.
 
     Args:
         arguments: the words of the command line; by default those of this process.
 
     Returns:
-        The exit status: 0, or 2 after an error message.
+        The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
     """
-    parser = argparse.ArgumentParser(prog="python -m data_prep", description="Prepare a data set.")
-    commands = parser.add_subparsers(dest="data_set", metavar="DATA_SET", required=True)
-    for name, module in DATA_SETS.items():
+    parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
         summary = module.__doc__.splitlines()[0]
-        module.add_arguments(commands.add_parser(name, help=summary, description=summary))
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument(
+            "--verbosity", type=int, default=0, help="1: an error shows where it was raised"
+        )
+        module.add_arguments(command)
     args = parser.parse_args(arguments)
     try:
-        DATA_SETS[args.data_set].run(args)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        COMMANDS[args.command].run(args)
+    except Exception as error:
+        if args.verbosity or (line := error_line(error)) is None:
+            raise
+        print(line, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,12 +1,27 @@
-"""Writes a prepared data set as one HDF5 file, whole or not at all."""
+"""Writes a prepared data set as one HDF5 file, whole or not at all, and reads it undamaged.
+
+A file checks itself. HDF5 leaves the first 512 bytes to its users (its "user block"). They hold one
+line with the SHA-256 of all bytes after them. A reader compares it before HDF5 looks at the file,
+so it notices every changed, lost or added byte: in the arrays, in the attributes, and in HDF5's own
+index, which has no checksum (one wrong bit there reads as a block of zeros). HDF5's fletcher32 is
+not used: it covers compressed blocks alone, which zlib's checksum covers anyway.
+"""
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import h5py
 import numpy as np
+
+from data_prep import DataError
+
+USER_BLOCK = 512  # bytes, the least that HDF5 allows
+SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
+BLOCK = 1 << 20  # bytes hashed at once
 
 
 def write(
@@ -48,7 +63,7 @@ def create(
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with h5py.File(unfinished, "w") as file:
+        with h5py.File(unfinished, "w", userblock_size=USER_BLOCK) as file:
             file.attrs.update(attributes)
             for name, array in datasets.items():
                 if array.dtype == object:
@@ -58,6 +73,102 @@ def create(
                 else:
                     file.create_dataset(name, data=array, compression="gzip", shuffle=True)
             yield file
+        _seal(unfinished)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]:
+    """Reads a prepared file into memory, after its digest is found right.
+
+    Args:
+        path: the file.
+
+    Returns:
+        attributes: the file's attributes.
+        datasets: arrays by their path in the file. Strings are arrays of dtype object.
+
+    Raises:
+        DataError: there is no such file, it is no prepared file, or it is damaged.
+    """
+    found, datasets = attributes(path), {}
+
+    def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(item, h5py.Dataset):
+            text = h5py.check_string_dtype(item.dtype)
+            datasets[name] = item.asstr()[:] if text else item[:]
+
+    with h5py.File(path) as file:
+        file.visititems(collect)
+    return found, datasets
+
+
+def attributes(path: Path | str) -> dict[str, str | int]:
+    """Returns a prepared file's attributes, after its digest is found right.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: there is no such file, it is no prepared file, or it is damaged.
+    """
+    verify(path)
+    with h5py.File(path) as file:
+        return {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
+
+
+def verify(path: Path | str) -> str:
+    """Compares a prepared file with the digest in it.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The digest, 64 hexadecimal digits.
+
+    Raises:
+        DataError: there is no such file, it has no digest, or another one than its bytes.
+    """
+    try:
+        with open(path, "rb") as file:
+            block = file.read(USER_BLOCK)
+            digest = _digest(file)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; `python -m data_prep` makes it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    if block != _user_block(digest):
+        if not block.startswith(SEAL):
+            raise DataError(
+                f"{path}: not a file of this program's data_prep, or of one that did not yet write"
+                " a digest; prepare it again: `python -m data_prep --help`"
+            )
+        raise DataError(
+            f"{path}: damaged, or changed after it was prepared: its digest does not fit its"
+            " bytes; prepare it again: `python -m data_prep --help`"
+        )
+    return digest
+
+
+def _seal(path: Path) -> None:
+    """Writes the digest into the user block, and the whole file to the disk."""
+    with path.open("r+b") as file:
+        file.seek(USER_BLOCK)
+        digest = _digest(file)
+        file.seek(0)
+        file.write(_user_block(digest))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _user_block(digest: str) -> bytes:
+    return (SEAL + digest.encode() + b"\n").ljust(USER_BLOCK, b"\0")
+
+
+def _digest(file: BinaryIO) -> str:
+    """Returns the SHA-256 of the rest of an open file."""
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()

@@ -107,7 +107,8 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
         The files' bytes by name.
 
     Raises:
-        DataError: the file is no such archive, or it is cut short or damaged.
+        DataError: the file is no such archive, it is cut short or damaged, or it has two files of
+            one name.
     """
     if path.is_dir():
         root = path.resolve()
@@ -118,6 +119,8 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
         with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
             for member in archive:
                 if member.isfile() and wanted(member.name):
+                    if member.name in members:
+                        raise DataError(f"{path}: has two files {member.name}; keep one of them")
                     members[member.name] = archive.extractfile(member).read()
             while stream.read(BLOCK):  # at the end gzip compares its checksum
                 pass

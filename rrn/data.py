@@ -8,10 +8,10 @@ batch, the global batch does not depend on their number, and a run resumes at an
 import contextlib
 import dataclasses
 
-import h5py
 import numpy as np
 import tensorflow as tf
 
+from data_prep import hdf5
 from rrn.random import ExampleRandom, fold_in, uniform
 
 
@@ -22,13 +22,14 @@ class PreparedData:
     Integers are int32, except that bytes with three or more axes (images) stay bytes.
 
     attributes: the file's; shared: name -> array of what all splits use; splits: split -> name ->
-    array.
+    array; digest: the file's.
     """
 
     path: str
     attributes: dict
     shared: dict
     splits: dict
+    digest: str = ""
 
     def check_split(self, split):
         if split not in self.splits:
@@ -46,6 +47,12 @@ class PreparedData:
                 if array.dtype != object  # words stay in Python
             }
 
+    def constant(self, name, compute):
+        """What a model takes from its training data: `compute(training split)`, or, where this is
+        what a weights file holds of the data, the constant of that name.
+        """
+        return self.shared[name] if name in self.shared else compute(self.splits["train"])
+
     def read_compatible(self, path):
         """Reads the prepared file `path` for a model made on this one: this one itself where
         `path` is empty.
@@ -54,6 +61,12 @@ class PreparedData:
           ValueError: another schema or version of schema, or other words: their ids would differ.
         """
         other = read_prepared(path) if path else self
+        self.check_compatible(other)
+        return other
+
+    def check_compatible(self, other):
+        """Raises ValueError, see `read_compatible`."""
+        path = other.path
         for field in "schema", "version":
             mine, theirs = (data.attributes.get(field) for data in (self, other))
             if mine != theirs:
@@ -65,35 +78,34 @@ class PreparedData:
                     f"{path}: its {name} is not that of {self.path}: "
                     + (f"only one has {', '.join(one_sided[:5])}" if one_sided else "another order")
                 )
-        return other
+        wanted = {n: array.shape[1:] for part in self.splits.values() for n, array in part.items()}
+        for split, arrays in other.splits.items():
+            found = {name: array.shape[1:] for name, array in arrays.items()}
+            for name, shape in wanted.items():
+                if found.get(name) != shape:
+                    raise ValueError(
+                        f"{path}: {split}/{name}: {found.get(name, 'absent')} of an example; in "
+                        f"{self.path} it is {shape}"
+                    )
 
 
 def read_prepared(path):
-    """Reads a file that `python -m data_prep` made; raises ValueError where there is none."""
-    try:
-        file = h5py.File(path, "r")
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file; `python -m data_prep` makes it") from None
-    except OSError as error:
-        raise ValueError(f"{path}: not a readable HDF5 file: {error}") from None
-    with file:
-        attributes = {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
-        shared, splits = {}, {}
-        file.visititems(lambda name, item: _collect(name, item, shared, splits))
-    return PreparedData(str(path), attributes, shared, splits)
+    """Reads a file that `python -m data_prep` made.
 
-
-def _collect(name, item, shared, splits):
-    if isinstance(item, h5py.Group):
-        return
-    top, _, rest = name.partition("/")
-    array = item.asstr()[:] if h5py.check_string_dtype(item.dtype) else item[:]
-    if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
-        array = array.astype(np.int32)
-    if top in ("train", "valid", "test"):
-        splits.setdefault(top, {})[rest] = array
-    else:
-        shared[name] = array
+    Raises:
+      ValueError: there is no such file, or its digest says that it is damaged.
+    """
+    attributes, datasets = hdf5.read(path)
+    shared, splits = {}, {}
+    for name, array in datasets.items():
+        top, _, rest = name.partition("/")
+        if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
+            array = array.astype(np.int32)
+        if top in ("train", "valid", "test"):
+            splits.setdefault(top, {})[rest] = array
+        else:
+            shared[name] = array
+    return PreparedData(str(path), attributes, shared, splits, hdf5.verify(path))
 
 
 def device_slice(batch_size, num_devices, device):
@@ -169,6 +181,13 @@ def training_inputs(
     return pipelines
 
 
+def evaluation_batch(task, arrays, examples, seed):
+    """The batch of some examples (ids in the split), as `evaluation_inputs` makes it."""
+    random = ExampleRandom([seed, 1], examples)
+    batch = _make_batch(task, arrays, examples, random, training=False)
+    return {**batch, "seed": tf.constant([seed, 2])}
+
+
 def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
     """One `tf.data.Dataset` for each device, equally long, that go once over `examples`.
 
@@ -183,8 +202,7 @@ def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
     def batch_of(index):
         places = index * per_device + tf.range(per_device, dtype=tf.int64)
         ids = tf.gather(examples, tf.where(places < num_examples, places, 0))
-        batch = _make_batch(task, arrays, ids, ExampleRandom([seed, 1], ids), training=False)
-        return {**batch, "seed": tf.constant([seed, 2])}
+        return evaluation_batch(task, arrays, ids, seed)
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)

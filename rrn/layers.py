@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from rrn.checks import check_shape, check_sizes, check_width, float_type, shape_of
 from rrn.reading import read
 
 SUM_PARTS = 64  # rows are summed in so many parts: all cores work, each on what its cache holds
@@ -59,6 +60,9 @@ class Linear(tf.Module):
       output_size: the size of y.
       compute_dtype: the type of the product and of y.
       name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -69,7 +73,8 @@ class Linear(tf.Module):
         name: str = "linear",
     ):
         super().__init__(name=name)
-        self.compute_dtype = tf.as_dtype(compute_dtype)
+        check_sizes(f"Linear {name!r}", input_size=input_size, output_size=output_size)
+        self.compute_dtype = float_type(f"Linear {name!r}: compute_dtype", compute_dtype)
         with self.name_scope:
             self.w = tf.Variable(glorot_uniform([input_size, output_size]), name="w")
             self.b = tf.Variable(tf.zeros([output_size]), name="b")
@@ -82,7 +87,11 @@ class Linear(tf.Module):
 
         Returns:
           `[..., output_size]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another size.
         """
+        check_width(f"Linear {self.name!r}: x", x, "input_size", self.w.shape[0])
         return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
 
     def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
@@ -150,6 +159,10 @@ class MLP(tf.Module):
       sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
       compute_dtype: the type of the products and of the output.
       name: the first part of the variables' names.
+
+    Raises:
+      ValueError: there are fewer than two sizes, one of them is below 1, or compute_dtype is no
+        type of floats.
     """
 
     def __init__(
@@ -159,6 +172,9 @@ class MLP(tf.Module):
         name: str = "mlp",
     ):
         super().__init__(name=name)
+        if len(sizes) < 2:
+            raise ValueError(f"MLP {name!r}: sizes must be [input, ..., output], got {sizes}")
+        check_sizes(f"MLP {name!r}", **{f"sizes[{i}]": size for i, size in enumerate(sizes)})
         with self.name_scope:
             self.layers = [
                 Linear(size, next_size, compute_dtype, name=f"linear_{i}")
@@ -177,8 +193,12 @@ class MLP(tf.Module):
 
         Returns:
           `[..., output]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another size.
         """
         first, *rest = self.layers
+        check_width(f"MLP {self.name!r}: x", x, "input", first.w.shape[0])
         x = first(x)
         return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
 
@@ -207,10 +227,14 @@ class Embedding(tf.Module):
       vocabulary_size: the number of ids.
       size: the size of a row.
       name: the first part of the variable's name.
+
+    Raises:
+      ValueError: a size is below 1.
     """
 
     def __init__(self, vocabulary_size: int, size: int, name: str = "embedding"):
         super().__init__(name=name)
+        check_sizes(f"Embedding {name!r}", vocabulary_size=vocabulary_size, size=size)
         with self.name_scope:
             self.table = tf.Variable(glorot_uniform([vocabulary_size, size]), name="table")
 
@@ -240,6 +264,9 @@ class LSTMCell(tf.Module):
       hidden_size: the size of h and c.
       compute_dtype: the type of the products.
       name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -250,7 +277,8 @@ class LSTMCell(tf.Module):
         name: str = "lstm",
     ):
         super().__init__(name=name)
-        self.hidden_size = hidden_size
+        check_sizes(f"LSTMCell {name!r}", input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size = input_size, hidden_size
         with self.name_scope:
             self.linear = Linear(input_size + hidden_size, 4 * hidden_size, compute_dtype)
 
@@ -265,7 +293,15 @@ class LSTMCell(tf.Module):
 
         Returns:
           The new (h, c), each `[rows, hidden_size]`.
+
+        Raises:
+          ValueError: x or a state has another shape.
         """
+        name, rows = f"LSTMCell {self.name!r}", shape_of(x)[0]
+        check_shape(f"{name}: x", x, "[rows, input_size]", [None, self.input_size])
+        for part, given in zip(("h", "c"), state or (), strict=False):
+            axes = "[rows, hidden_size]"
+            check_shape(f"{name}: {part}", given, axes, [rows, self.hidden_size])
         dtype = self.linear.compute_dtype
         return self.advance(x, state, read(self.linear.w, dtype), read(self.linear.b, dtype))
 

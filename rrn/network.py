@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from rrn.checks import check_shape, check_sizes, float_type
 from rrn.graphs import EdgeValues, Graph
+from rrn.graphs.checks import check_edges, check_globals, check_graph
 from rrn.layers import MLP, LSTMCell
+from rrn.noting import note
 from rrn.random import dropout_weights
 from rrn.reading import read
 from rrn.recompute import recomputed
@@ -69,7 +72,8 @@ class MessageFunction(tf.Module):
       name: the first part of the variables' names.
 
     Raises:
-      ValueError: there are no hidden layers.
+      ValueError: there are no hidden layers, a size is below 1 (edge_size and global_size: below
+        0), or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -86,6 +90,8 @@ class MessageFunction(tf.Module):
         self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
         if not hidden_sizes:
             raise ValueError("MessageFunction needs at least one hidden layer, got hidden_sizes=[]")
+        check_sizes("MessageFunction", node_size=node_size, output_size=output_size)
+        check_sizes("MessageFunction", 0, edge_size=edge_size, global_size=global_size)
         input_size = 2 * node_size + edge_size + global_size
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
 
@@ -109,15 +115,10 @@ class MessageFunction(tf.Module):
           What calls of the message function take as `prepared`.
 
         Raises:
-          ValueError: edges or globals are missing, or are given to a message function without.
+          ValueError: edges or globals are missing, are given to a message function without, or do
+            not fit the graph.
         """
-        if (edges is None) != (self.edge_size == 0) or (globals_ is None) != (
-            self.global_size == 0
-        ):
-            raise ValueError(
-                f"MessageFunction was made for edge_size={self.edge_size} and "
-                f"global_size={self.global_size}, got edges={edges} and globals_={globals_}"
-            )
+        self._check_values(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
         sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
@@ -163,7 +164,13 @@ class MessageFunction(tf.Module):
         Returns:
           `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
           one.
+
+        Raises:
+          ValueError: nodes or edge_weights do not fit the graph.
         """
+        sizes = [graph.known_sizes().nodes, self.node_size]
+        check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
+        check_edges("MessageFunction: edge_weights", graph, edge_weights)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
         senders = first.product(nodes, prepared.sender_kernel)
@@ -182,6 +189,19 @@ class MessageFunction(tf.Module):
         if edge_weights is not None:
             biases = _summed_biases(prepared.output_bias, graph, edge_weights)
         return last.product(sums, prepared.output_kernel) + biases
+
+    def _check_values(self, graph, edges, globals_):
+        """Refuses edges and globals that do not fit the message function or the graph."""
+        check_graph("MessageFunction", graph)
+        if (edges is None, globals_ is None) != (self.edge_size == 0, self.global_size == 0):
+            got = ["None" if x is None else "values" for x in (edges, globals_)]
+            raise ValueError(
+                f"MessageFunction was made for edge_size={self.edge_size} and "
+                f"global_size={self.global_size}, got edges={got[0]} and globals_={got[1]}"
+            )
+        check_edges("MessageFunction: edges", graph, edges, self.edge_size)
+        if globals_ is not None:
+            check_globals("MessageFunction: globals_", graph, globals_, self.global_size)
 
     def _fused_sums(self, graph):
         return graph.fused_sums(self.mlp, self.edge_size)
@@ -246,6 +266,10 @@ class RecurrentRelationalNetwork(tf.Module):
       lstm: whether an LSTM updates the nodes.
       compute_dtype: the type of matrix products and of what runs on edges; states are float32.
       name: the module's name.
+
+    Raises:
+      ValueError: a size is below 1 (edge_size and global_size: below 0), or compute_dtype is no
+        type of floats.
     """
 
     def __init__(
@@ -260,7 +284,11 @@ class RecurrentRelationalNetwork(tf.Module):
         name: str = "rrn",
     ):
         super().__init__(name=name)
-        self.hidden_size = hidden_size
+        module = "RecurrentRelationalNetwork"
+        sizes = {"input_size": input_size, "hidden_size": hidden_size}
+        check_sizes(module, **sizes, num_hidden_layers=num_hidden_layers)
+        float_type(f"{module}: compute_dtype", compute_dtype)
+        self.input_size, self.hidden_size = input_size, hidden_size
         hidden = [hidden_size] * num_hidden_layers
         self.input_fn = MLP([input_size, *hidden, hidden_size], compute_dtype, name="input_fn")
         self.message_fn = MessageFunction(
@@ -347,10 +375,13 @@ class RecurrentRelationalNetwork(tf.Module):
           the state after the last step.
 
         Raises:
-          ValueError: num_steps is below 1, or edges or globals do not fit the network.
+          ValueError: num_steps is below 1, a value does not fit the network or the graph, or
+            messages are to be dropped without `uniform`.
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}")
+        self._check_values(graph, features, state)
+        _check_dropout("RecurrentRelationalNetwork", edge_keep_probability, uniform)
         x = self.input_fn(features)
         prepared = self._prepare(graph, x, edges, globals_)
 
@@ -368,11 +399,26 @@ class RecurrentRelationalNetwork(tf.Module):
             hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
             lstm_state = (state.hidden, state.cell) if self.lstm else None
         for step in range(num_steps):
-            lstm_state = advance(step, hidden, lstm_state, prepared)
-            hidden = lstm_state[0]
+            with tf.name_scope(f"step_{step + 1}"):
+                lstm_state = advance(step, hidden, lstm_state, prepared)
+                hidden = lstm_state[0]
+                note("hidden", hidden)
             states.append(hidden)
         cell = lstm_state[1] if self.lstm else None
         return states, RecurrentState(hidden, cell, tf.ones(tf.shape(hidden)[:1], tf.bool))
+
+    def _check_values(self, graph, features, state):
+        """Refuses features and a state that do not fit the network or the graph."""
+        check_graph("RecurrentRelationalNetwork", graph)
+        nodes = graph.known_sizes().nodes
+        name, axes = "RecurrentRelationalNetwork: features", "[nodes, input_size]"
+        check_shape(name, features, axes, [nodes, self.input_size])
+        for part, value in state._asdict().items() if state else ():
+            name, axes = f"RecurrentRelationalNetwork: state.{part}", "[nodes, hidden_size]"
+            if part == "started":
+                check_shape(name, value, "[nodes]", [nodes])
+            elif value is not None:
+                check_shape(name, value, axes, [nodes, self.hidden_size])
 
     def _prepare(self, graph, x, edges, globals_):
         """The `_PreparedStep` of x `[nodes, hidden_size]`."""
@@ -386,7 +432,9 @@ class RecurrentRelationalNetwork(tf.Module):
     def _advance(self, graph, hidden, lstm_state, prepared, edge_weights):
         """One step: the new (h, c), or (h,) without LSTM."""
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
-        z = self.message_fn(graph, hidden, prepared.messages, edge_weights) + prepared.input_terms
+        messages = self.message_fn(graph, hidden, prepared.messages, edge_weights)
+        note("message_sums", messages)
+        z = messages + prepared.input_terms
         if self.lstm:
             z = self.node_fn.hidden_layers(z)
             return self.lstm.advance(z, lstm_state, *prepared.kernels)
@@ -408,8 +456,29 @@ def edge_dropout(
 
     Returns:
       Weights `[*edge_shape]` of the edges: 0, or 1 / keep_probability.
+
+    Raises:
+      ValueError: keep_probability is not above 0 and at most 1, or what `uniform` returns has not
+        the shape that it was asked for.
     """
+    _check_dropout("edge_dropout", keep_probability, uniform)
     shapes = graph.edge_shape()
     draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
+    check_edges(
+        "edge_dropout: what uniform returns", graph, tf.nest.pack_sequence_as(shapes, draws)
+    )
     weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
     return tf.nest.pack_sequence_as(shapes, weights)
+
+
+def _check_dropout(name, keep_probability, uniform):
+    """Refuses a wrong probability, and dropping messages without draws."""
+    if not 0 < keep_probability <= 1:
+        raise ValueError(
+            f"{name}: edge_keep_probability must be above 0 and at most 1, got {keep_probability}"
+        )
+    if keep_probability < 1 and uniform is None:
+        raise ValueError(
+            f"{name}: edge_keep_probability={keep_probability} needs uniform, a function "
+            "(shape, step, part) that returns draws in [0, 1), got None"
+        )

@@ -4,8 +4,8 @@ A recurrent relational network uses the same variables at every step. Where they
 device or another machine, each read is a copy. Within `reading_scope` a variable is read (and cast)
 once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 
-A variable may be a `ShardedVariable`. Its shards, each with some of its rows, are variables of
-their own in several places. Layers read it as any other. Gradients, updates and listings iterate
+A variable may be a `ShardedVariable`. Its shards, each a part of it, are variables of their own in
+several places. Layers read it as any other. Gradients, updates and listings iterate
 over `shards(variables)`; names, saving and loading use whole variables.
 """
 
@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import tensorflow as tf
 
-ShardedVariable = tf.__internal__.distribute.ShardedVariable
+from rrn.sharded import ShardedVariable
+
 Variable = tf.Variable | ShardedVariable
 _local = threading.local()
 
@@ -45,7 +46,8 @@ def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variabl
     made = [function(shard) for shard in shards([variable])]
     if not isinstance(variable, ShardedVariable):
         return made[0]
-    return ShardedVariable(made, made[0].name.removesuffix(":0").replace("/part_0", ""))
+    name = made[0].name.removesuffix(":0").replace("/part_0", "")
+    return ShardedVariable(made, name, variable.axis)
 
 
 def module_variables(module: tf.Module) -> list[Variable]:
@@ -59,8 +61,10 @@ def module_variables(module: tf.Module) -> list[Variable]:
     Returns:
       Whole variables, in the order of `tf.Module.variables`.
     """
-    variables = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
-    return [variable for variable in variables if shards([variable])[0].trainable]
+    found = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
+    found = [variable for variable in found if shards([variable])[0].trainable]
+    parts = {id(part) for v in found if isinstance(v, ShardedVariable) for part in v.variables}
+    return [variable for variable in found if id(variable) not in parts]
 
 
 class ReadingScope:
@@ -98,7 +102,7 @@ class ReadingScope:
         if key not in self._tensors:
             if sharded and dtype == variable.dtype:
                 parts = [self.read(shard, dtype) for shard in variable.variables]
-                self._tensors[key] = tf.concat(parts, 0)
+                self._tensors[key] = tf.concat(parts, variable.axis)
             elif dtype == variable.dtype:
                 self._tensors[key] = tf.convert_to_tensor(variable)
                 self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1

@@ -33,7 +33,7 @@ class ReluSums:
     """
 
     def __init__(self, graph: "RegularGraph"):
-        neighbours = tf.get_static_value(graph.neighbours)
+        neighbours = graph.known_neighbours
         nodes, k = self._shape = neighbours.shape
         # The place of each pair's edge in rows of k + 1 edges, of which the last is no edge.
         number = np.full([nodes, nodes], k)
@@ -53,7 +53,7 @@ class ReluSums:
           Whether the MLP has one hidden layer, edges have few features, and the graph is known
           before the run, small, and has no edge twice.
         """
-        neighbours = tf.get_static_value(graph.neighbours)
+        neighbours = graph.known_neighbours
         if len(mlp.layers) > 2 or edge_size > FEW_FEATURES:
             return False
         if neighbours is None or len(neighbours) > SMALL_GRAPH:

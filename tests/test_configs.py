@@ -43,6 +43,7 @@ def test_there_are_experiments():
     assert {"sudoku:", "sudoku:quick", "sudoku:test"} <= names
     assert {"completion:", "completion:quick", "babi:frozen_encoders"} <= names
     assert {"mnist_cnn:", "mnist_cnn:quick", "vgg19:", "vgg19:quick"} <= names
+    assert {"completion:full_loss", "triplet:", "triplet:test"} <= names
 
 
 @pytest.mark.parametrize(("file", "variant"), list(experiments()))
@@ -58,6 +59,9 @@ def test_two_updates_of_every_stage(file, variant, request):
     data = read_prepared(path)
     task = create_task(config, data)
     trainer, inputs = make_trainer(config, data, task, CPUS[:1])
+    names = [variable.name for variable in trainer.model_variables]
+    expected = [name for name in names if "node_readout" in name]
+    assert [variable.name for variable in task.training_only()] == expected
     batches = [next(iter(dataset)) for dataset in inputs]
     for stage in trainer.plan.stages:
         trainer.update.assign(stage.first)

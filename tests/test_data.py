@@ -1,18 +1,16 @@
 """Prepared files and how they fit together; the input pipelines are tested with the trainer."""
 
-import h5py
 import numpy as np
 import pytest
 
+from data_prep import hdf5
 from rrn.data import read_prepared
 
 
 def write(path, words, schema="words", version=1, **arrays):
-    with h5py.File(path, "w") as file:
-        file.attrs.update({"schema": schema, "version": version, "notes": ""})
-        file["vocabulary"] = np.array(words, h5py.string_dtype())
-        for name, array in arrays.items():
-            file[name.replace("__", "/")] = array
+    datasets = {name.replace("__", "/"): array for name, array in arrays.items()}
+    datasets["vocabulary"] = np.array(words, object)
+    hdf5.write(path, datasets, {"schema": schema, "version": version, "notes": ""})
     return path
 
 
@@ -32,8 +30,8 @@ def test_integers_are_int32_and_images_bytes(tmp_path):
 
 
 def test_a_compatible_file_is_read(tmp_path):
-    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
-    other = write(tmp_path / "b.h5", ["a", "b"], test__x=np.arange(3))
+    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"], train__x=np.arange(5)))
+    other = write(tmp_path / "b.h5", ["a", "b"], test__x=np.arange(3), test__y=np.ones([3, 2]))
     assert data.read_compatible(other).splits["test"]["x"].tolist() == [0, 1, 2]
     assert data.read_compatible("") is data
 
@@ -48,10 +46,12 @@ def test_a_compatible_file_is_read(tmp_path):
         ({"words": ["a", "c"]}, r"only one has b, c"),
         ({"schema": "letters"}, r"b\.h5: schema is 'letters', that of .*a\.h5 'words'"),
         ({"version": 2}, r"b\.h5: version is 2, that of .*a\.h5 1"),
+        ({"test__image": np.ones([2, 8, 8])}, r"test/image: \(8, 8\) .*a\.h5 it is \(4, 4\)"),
+        ({"test__label": np.ones([2])}, r"b\.h5: test/image: absent .* it is \(4, 4\)"),
     ],
 )
 def test_a_file_of_another_kind_is_an_error(difference, said, tmp_path):
-    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"]))
+    data = read_prepared(write(tmp_path / "a.h5", ["a", "b"], train__image=np.ones([3, 4, 4])))
     write(tmp_path / "b.h5", **{"words": ["a", "b"], **difference})
     with pytest.raises(ValueError, match=said):
         data.read_compatible(tmp_path / "b.h5")

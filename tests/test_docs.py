@@ -19,10 +19,17 @@ import pytest
 import yaml
 
 from data_prep import __main__ as data_prep
+from rrn import publish
 from rrn.distribute.cluster import parse_tf_config
+from rrn.export import export
+from tests import fuzz
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ["README.md", *sorted(str(f.relative_to(ROOT)) for f in ROOT.glob("docs/**/*.md"))]
+DOCUMENTS = [
+    "README.md",
+    "pretrained/README.md",
+    *sorted(str(f.relative_to(ROOT)) for f in ROOT.glob("docs/**/*.md")),
+]
 PACKAGES = "benchmarks|configs|data_prep|docs|pretrained|rrn|tests"
 
 
@@ -64,10 +71,13 @@ def run(code, folder, monkeypatch):
 def test_the_python_of_every_document_is_run_by_a_test():
     assert {document for document in DOCUMENTS if "```python" in text_of(document)} == {
         "README.md",
+        "docs/guide/export.md",
+        "docs/guide/keras.md",
         "docs/guide/modules.md",
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
         "docs/guide/towers.md",
+        "pretrained/README.md",
     }
 
 
@@ -94,6 +104,20 @@ def test_the_python_of_modules_md_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "distances.h5").exists()
 
 
+@pytest.mark.slow
+def test_the_python_of_keras_md_trains_saves_and_loads(tmp_path, monkeypatch, capsys):
+    code = python_of("docs/guide/keras.md")
+    code, replaced = re.subn(r"^(EPOCHS =) \d+$", r"\1 4", code, flags=re.MULTILINE)
+    assert replaced == 1
+    results = run(code, tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert "Total params: 618 " in printed
+    (right,) = re.findall(r"^([\d.]+) % right", printed, re.MULTILINE)
+    labels = np.concatenate([labels[:, 0] for _, labels in results["batches"]])
+    assert float(right) > 100 * np.bincount(labels).max() / len(labels) + 5
+    assert printed.endswith("0.0\n<dtype: 'bfloat16'> float32\n")
+
+
 def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
     code = python_of("docs/guide/towers.md")
     code, replaced = re.subn(r"^(NUM_UPDATES =) \d+$", r"\1 60", code, flags=re.MULTILINE)
@@ -105,8 +129,24 @@ def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
 
 def test_the_python_of_sudoku_md_solves_its_puzzle(tmp_path, monkeypatch, capsys):
     results = run(python_of("docs/guide/sudoku.md"), tmp_path, monkeypatch)
-    assert results["valid"].tolist() == [True]
+    assert results["found"].valid.tolist() == [True]
     assert capsys.readouterr().out.startswith("[[5 3 4 ")
+
+
+def test_the_python_of_the_weights_page_answers(tmp_path, monkeypatch, capsys):
+    code = python_of("pretrained/README.md").replace("pretrained/", f"{ROOT}/pretrained/")
+    run(code, tmp_path, monkeypatch)
+    assert capsys.readouterr().out.startswith("[b'office']\n")
+
+
+@pytest.mark.slow
+def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs/babi").mkdir(parents=True)
+    said = export(ROOT / "pretrained/babi.h5", tmp_path / "runs/babi/saved_model")
+    assert "  answer        string   [n]\n" in said
+    results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
+    assert capsys.readouterr().out == "[b'office']\n(1, 3, 177)\n"
+    assert results["answers"]["answer"].numpy().tolist() == [b"office"]
 
 
 def test_the_core_numbers_of_a_hand_made_graph():
@@ -175,7 +215,9 @@ def commands(*start):
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():
-    modules = r"data_prep|data_prep\.rumours|rrn\.tasks\.sudoku|benchmarks\.\w+"
+    modules = r"data_prep|data_prep\.rumours|rrn\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
+    modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
+    modules += r"|tests\.fuzz"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
@@ -202,11 +244,28 @@ def test_sudoku_takes_every_command(arguments):
     subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
 
 
-@pytest.mark.parametrize("arguments", commands("python", "-m", "data_prep"), ids=" ".join)
+OF_DATA = [c for c in commands("python", "-m", "data_prep") if c and not c[0].startswith("-")]
+
+
+@pytest.mark.parametrize("arguments", OF_DATA, ids=" ".join)
 def test_data_prep_takes_every_command(arguments, monkeypatch):
-    for module in data_prep.DATA_SETS.values():
+    for module in data_prep.COMMANDS.values():
         monkeypatch.setattr(module, "run", lambda options: None)
     assert data_prep.main(arguments) == 0
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "tests.fuzz"), ids=" ".join)
+def test_the_campaign_takes_every_command(arguments):
+    assert vars(fuzz.parser().parse_args(arguments)).keys() == {"minutes", "seed"}
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.publish"), ids=" ".join)
+def test_publish_takes_every_command(arguments, monkeypatch):
+    taken = []
+    monkeypatch.setattr(publish, "publish", lambda **options: taken.append(options))
+    monkeypatch.setattr(publish, "card", str)
+    assert publish.main(arguments) == 0
+    assert taken[0].keys() == {"weights", "out", "config", "data", "results", "licence"}
 
 
 OF_BENCHMARKS = [c for c in commands("python", "-m") if c[0].startswith("benchmarks.")]

@@ -272,3 +272,32 @@ def test_lstm_state_is_float32_under_bfloat16():
     state = cell(normal(2, 3))
     state = cell(normal(2, 3), state)
     assert [s.dtype for s in state] == [tf.float32] * 2
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (
+            lambda: Linear(0, 3),
+            "Linear 'linear': input_size must be .* at least 1, got 0",
+        ),
+        (lambda: Linear(3, -1), "Linear 'linear': output_size must be .* at least 1, got -1"),
+        (lambda: Linear(3, 3, "int32"), "Linear 'linear': compute_dtype must be .* got 'int32'"),
+        (lambda: MLP([3]), r"MLP 'mlp': sizes must be \[input, ..., output\], got \[3\]"),
+        (lambda: MLP([3, 0, 2]), r"MLP 'mlp': sizes\[1\] must be .* at least 1, got 0"),
+        (lambda: Embedding(0, 3), "Embedding 'embedding': vocabulary_size must be .*, got 0"),
+        (lambda: LSTMCell(3, 0), "LSTMCell 'lstm': hidden_size must be .* at least 1, got 0"),
+        (lambda: LSTMCell(3, 3, tf.bool), "compute_dtype must be a type of floats, .* got tf.bool"),
+        (lambda: Linear(3, 2)(tf.ones([4, 5])), r"x must have .*input_size\] = .*3\), got \(4, 5"),
+        (lambda: Linear(3, 2)(1.0), r"Linear 'linear': x must have .*3\), got \(\)"),
+        (lambda: MLP([3, 2, 2])(tf.ones([4, 5])), r"MLP 'mlp': x must have .*3\), got \(4, 5\)"),
+        (lambda: LSTMCell(3, 2)(tf.ones([4, 2])), r"LSTMCell 'lstm': x must .*3\), got \(4, 2\)"),
+        (
+            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), [tf.ones([4, 2]), tf.ones([1, 2])]),
+            r"LSTMCell 'lstm': c must have shape .* = \(4, 2\), got \(1, 2\)",
+        ),
+    ],
+)
+def test_a_wrong_size_type_or_shape_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

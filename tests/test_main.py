@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from data_prep import hdf5
 from tests.helpers import ROOT
 
 SMALL = [
@@ -31,8 +32,8 @@ def command(path, *arguments, devices="cpu:1"):
     ]
 
 
-def start(arguments):
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+def start(arguments, **environment):
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment}
     return subprocess.Popen(
         arguments,
         cwd=ROOT,
@@ -53,8 +54,8 @@ def finish(process):
         process.wait()
 
 
-def run(arguments):
-    return finish(start(arguments))
+def run(arguments, **environment):
+    return finish(start(arguments, **environment))
 
 
 def succeed(arguments):
@@ -84,8 +85,12 @@ def trained(small_babi_h5, tmp_path_factory):
 @pytest.mark.timeout(2 * LIMIT)
 def test_training_writes_every_documented_file(trained):
     workdir, _, out = trained
-    files = ["config.json", "metrics.jsonl", "results.json", "variables.json", "weights.h5"]
-    assert sorted(os.listdir(workdir)) == sorted(["checkpoints", "events", "figures", *files])
+    files = ["config.json", "lock", "metrics.jsonl", "results.json", "variables.json", "weights.h5"]
+    files += ["checkpoints", "events", "figures", "report.html"]
+    assert sorted(os.listdir(workdir)) == sorted(files)
+    page = (workdir / "report.html").read_text(encoding="utf-8")
+    assert "mean error" in page and page.count("data:image/png") == 3
+    assert '"Task 3: three supporting facts"' in page and "train.learning_rate" in page
 
     config = read_json(workdir / "config.json")
     assert config["config"] == "configs/babi.py:test" and config["task"] == "babi"
@@ -117,7 +122,8 @@ def test_training_writes_every_documented_file(trained):
         names = []
         file.visititems(lambda n, item: names.append(n) if isinstance(item, h5py.Dataset) else None)
     rows = read_json(workdir / "variables.json")
-    assert [row["name"] for row in rows] == sorted(names)
+    variables = [name for name in names if not name.startswith("constants/")]
+    assert [row["name"] for row in rows] == sorted(variables)
     keys = {"name", "shape", "dtype", "bytes", "device", "readers", "stages"}
     for row in rows:
         assert row.keys() == keys and row["readers"] == {"tower 0": 1, "tower 1": 1}
@@ -151,7 +157,7 @@ def test_a_trained_run_is_evaluated_and_not_trained_again(trained, small_babi_h5
     assert read_json(workdir / "results.json") == results
     # The weights alone give the same in another folder, on another number of devices.
     assert "mean error" in evaluated
-    assert sorted(os.listdir(tmp_path)) == ["figures", "results.json"]
+    assert sorted(os.listdir(tmp_path)) == sorted(["figures", "report.html", "results.json"])
     elsewhere = read_json(tmp_path / "results.json")
     assert elsewhere["metrics"] == pytest.approx(results["metrics"], abs=1e-5)
 
@@ -162,10 +168,21 @@ def test_variables_mode_prints_each_variable_once(trained, small_babi_h5, tmp_pa
     arguments = command(small_babi_h5, "--mode=variables", "--workdir", tmp_path, devices="0,1,2,3")
     lines = succeed(arguments).splitlines()
     names = [row["name"] for row in read_json(trained[0] / "variables.json")]
-    assert [line.split()[0] for line in lines[1:-1]] == names
-    for line in lines[1:-1]:
+    _, *variables, total = lines[: len(names) + 2]
+    assert [line.split()[0] for line in variables] == names
+    for line in variables:
         assert line.endswith("CPU:0   tower 0 1, tower 1 1, tower 2 1, tower 3 1")
-    assert lines[-1].startswith(f"{len(names)} variables")
+    assert total.startswith(f"{len(names)} variables")
+    # Of its own each tower has states on its device, and inputs and encodings on the CPU.
+    own = {
+        (line.split()[1], line.split()[2]): line.split()[-1] for line in lines if "tower" in line
+    }
+    for i in range(4):
+        assert own[str(i), "step_1/hidden"] == f"CPU:{i}"
+        assert own[str(i), "encodings/facts"] == own[str(i), "inputs/question"] == "CPU:0"
+    rows = read_json(tmp_path / "activations.json")
+    assert {row["name"] for row in rows} > {"step_1/hidden", "step_2/hidden", "loss"}
+    assert lines[-1] == f"graph of an update: tensorboard --logdir {tmp_path}/events"
     assert [row["name"] for row in read_json(tmp_path / "variables.json")] == names
 
 
@@ -270,76 +287,168 @@ def test_killed_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_p
     assert_same_end(tmp_path, uninterrupted)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3 * LIMIT)
+def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, tmp_path):
+    flags = *LONG, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
+    arguments = command(small_babi_h5, *flags, devices="cpu:2")
+    process = start(arguments)
+    while not list(tmp_path.glob("checkpoints/last/*.index")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    finish(process)
+    assert not is_done(tmp_path)
+    out = succeed(arguments)
+    first = int(out.split()[1].split("/")[0])
+    assert first > 6 and "update 240/240" in out and is_done(tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    training = [line for line in lines if "split" not in line]
+    assert [line["update"] for line in training] == list(range(3, 241, 3))
+    for line in training:
+        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 3
+        assert 0 <= line["staleness"] <= line["staleness_max"]
+
+
 # What is wrong is said in one line
 
 
 @pytest.fixture(scope="module")
-def other_schema(tmp_path_factory):
-    path = tmp_path_factory.mktemp("other") / "other.h5"
-    with h5py.File(path, "w") as file:
-        file.attrs.update({"schema": "sudoku", "version": 1})
-    return path
+def files(tmp_path_factory):
+    """A folder with config files that cannot be executed, and with a file of another schema."""
+    folder = tmp_path_factory.mktemp("files")
+    hdf5.write(folder / "other.h5", {}, {"schema": "sudoku", "version": 1})
+    configs = {
+        "raises": "def get_config():\n    raise ValueError('not so')\n",
+        "divides": "def get_config():\n    half = 1 / 2\n    return half / 0\n",
+        "imports": "import nothing_there\n",
+        "opens": "def get_config():\n    return open('/nothing/there')\n",
+        "syntax": "def get_config(:\n",
+        "none": "def get_config():\n    return None\n",
+        "empty": "",
+        "locked": "from configs import babi\n\ndef get_config():\n    config = babi.get_config()\n"
+        "    config.lock()\n    config.train.rate = 1\n",
+    }
+    for name, text in configs.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "text.h5").write_text("no HDF5")
+    (folder / "run").mkdir()
+    (folder / "run" / "config.json").write_text('{"train": {"learning_rate": 0.005}}')
+    return folder
 
 
+# Case -> flags, exit status, what the line says
 WRONG = {
     "variant": (
         ["--config=configs/babi.py:nonsense"],
-        ["variants are hour, full, supplemented, quick", "'nonsense'"],
+        *(1, ["variants are hour, full, supplemented, quick", "'nonsense'"]),
     ),
-    "config file": (["--config=configs/nothing.py"], ["configs/nothing.py"]),
-    "flag": (["--mode=dance"], ["--mode=dance", "train|evaluate|variables"]),
-    "field's value": (["--config.train.batch_size=many"], ["train.batch_size=many"]),
-    "task": (["--config.task=nonsense"], ["task must be one of ages, babi", "'nonsense'"]),
-    "compute_dtype": (["--config.model.compute_dtype=float8"], ["bfloat16", "'float8'"]),
-    "field": (["--config.train.nonsense=1"], ["no such field", "nonsense"]),
-    "stage": (["--config.train.stages[0].num_updates=1"], ["no such field", "out of range"]),
-    "field of the default": (None, ["no such field", "nonsense"]),
-    "devices": (["--devices=gpu"], ["--devices=gpu", "there: no GPU, and the CPU"]),
-    "data": (["--config.data.path=none.h5"], ["none.h5: no such file", "data_prep"]),
-    "schema": (["--config.data.path={other}"], ["('sudoku', 1)", "('babi', 1)"]),
-    "decay": (["--config.train.decay=line"], ["train.decay: expected one of", "'line'"]),
-    "policy": (["--config.variables.policy=gpu"], ["variables.policy", "'gpu'"]),
-    "weights": (["--mode=evaluate", "--weights=none.h5"], ["none.h5: no such file"]),
-    "untrained": (["--mode=evaluate"], ["weights.h5: no such file; a run writes it"]),
+    "config file": (["--config=configs/nothing.py"], 1, ["no file configs/nothing.py"]),
+    "config raises": (["--config={files}/raises.py"], 1, ["not so (raised in {files}/raises.py:2"]),
+    "config divides": (["--config={files}/divides.py"], 1, ["division by zero", "divides.py:3"]),
+    "config imports": (["--config={files}/imports.py"], 1, ["nothing_there", "imports.py:1"]),
+    "config opens": (["--config={files}/opens.py"], 1, ["'/nothing/there'", "opens.py:2"]),
+    "config's syntax": (["--config={files}/syntax.py"], 1, ["invalid syntax", "syntax.py:1"]),
+    "config locked": (["--config={files}/locked.py"], 1, ["locked", "locked.py:6"]),
+    "no config": (["--config={files}/none.py"], 1, ["get_config gave a NoneType"]),
+    "no get_config": (["--config={files}/empty.py"], 1, ["no get_config in it"]),
+    "flag": (["--mode=dance"], 2, ["--mode=dance", "train|evaluate|variables|export"]),
+    "unknown flag": (["--dance"], 2, ["Unknown command line flag 'dance'"]),
+    "argument": (["dance"], 2, ["unexpected arguments: dance"]),
+    "field's value": (["--config.train.batch_size=many"], 2, ["train.batch_size=many"]),
+    "task": (["--config.task=nonsense"], 1, ["task: expected one of ages, babi", "'nonsense'"]),
+    "dtype": (["--config.model.compute_dtype=float8"], 1, ["model.compute_dtype", "'float8'"]),
+    "size": (["--config.model.hidden_size=0"], 1, ["model.hidden_size: expected an integer from"]),
+    "field": (["--config.train.nonsense=1"], 2, ["no such field", "nonsense"]),
+    "stage": (["--config.train.stages[0].num_updates=1"], 2, ["no such field", "out of range"]),
+    "field of the default": (None, 2, ["no such field", "nonsense"]),
+    "devices": (["--devices=gpu"], 1, ["--devices=gpu: expected auto, cpu, cpu:N or GPU numbers"]),
+    "towers": (["--devices=cpu:1000"], 1, ["--devices=cpu:1000: expected at most 256 towers"]),
+    "device twice": (["--devices=0,1,00"], 1, ["--devices=0,1,00: a device is named twice"]),
+    "data": (["--config.data.path=none.h5"], 1, ["none.h5: no such file", "data_prep"]),
+    "no HDF5": (["--config.data.path={files}/text.h5"], 1, ["text.h5: not a file of"]),
+    "folder": (["--config.data.path={files}"], 1, ["{files}: not a file"]),
+    "schema": (["--config.data.path={files}/other.h5"], 1, ["('sudoku', 1)", "('babi', 1)"]),
+    "decay": (["--config.train.decay=line"], 1, ["train.decay: expected one of", "'line'"]),
+    "policy": (["--config.variables.policy=gpu"], 1, ["variables.policy", "'gpu'"]),
+    "weights": (["--mode=evaluate", "--weights=none.h5"], 1, ["none.h5: no such file"]),
+    "untrained": (["--mode=evaluate"], 1, ["weights.h5: no such file; a run writes it"]),
     "number": (
         ["--config.train.clip_norm=-1"],
-        ["train.clip_norm: expected a number of at least 0, got -1.0"],
+        *(1, ["train.clip_norm: expected a number from 0 to 1,000,000,000, got -1.0"]),
     ),
-    "evaluated data": (["--config.evaluate.path=none.h5"], ["none.h5: no such file", "data_prep"]),
-    "no cluster": (["--nosync"], ["--nosync", "are for clusters: --local_cluster or TF_CONFIG"]),
-    "no folder": (["--workdir={trained}/config.json"], ["File exists", "config.json"]),
-    "workdir": (["--workdir={trained}"], ["another config", "train.learning_rate: 0.005 there"]),
+    "unused": (["--config.train.decay_updates=7"], 1, ["train.decay_updates: not used without"]),
+    "evaluated data": (["--config.evaluate.path=none.h5"], 1, ["none.h5: no such file"]),
+    "one device": (["--nosync", "--devices=3"], 1, ["--nosync: --devices=3 is one device"]),
+    "no cluster": (["--replicas_to_aggregate=1"], 1, ["is for clusters: --local_cluster"]),
+    "cluster": (["--local_cluster=ps=1"], 1, ["--local_cluster=ps=1: expected ps=N,worker=M"]),
+    "no servers": (["--local_cluster=worker=1", "--nosync"], 1, ["needs parameter servers"]),
+    "replicas": (
+        ["--local_cluster=ps=1,worker=2", "--replicas_to_aggregate=3"],
+        *(1, ["--replicas_to_aggregate=3: expected 1 to 2, the number of workers"]),
+    ),
+    "timeout": (["--startup_timeout=nan"], 1, ["--startup_timeout=nan: expected above 0"]),
+    "no folder": (["--workdir={files}/text.h5"], 1, ["--workdir={files}/text.h5: not a folder"]),
+    "workdir": (["--workdir={files}/run"], 1, ["another config", "train.learning_rate: 0.005"]),
 }
 
 
-@pytest.fixture(scope="module")
-def failures(trained, small_babi_h5, other_schema, tmp_path_factory):
-    """Case -> (exit status, standard output, standard error); two processes at a time."""
-    workdir = tmp_path_factory.mktemp("failures")
-
-    def fail(case):
-        flags = WRONG[case][0]
-        if flags is None:
-            return run([sys.executable, "main.py", "--config.train.nonsense=1"])
-        flags = [flag.format(other=other_schema, trained=trained[0]) for flag in flags]
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(
+    case, files, small_babi_h5, tmp_path
+):
+    flags, status, said = WRONG[case]
+    if flags is None:
+        arguments = [sys.executable, "main.py", "--config.train.nonsense=1"]
+    else:
+        flags = [flag.format(files=files) for flag in flags]
         if not any(flag.startswith("--workdir") for flag in flags):
-            flags.append(f"--workdir={workdir / case}")
-        return run(command(small_babi_h5, *flags))
+            flags.append(f"--workdir={tmp_path / 'run'}")
+        if any(flag.startswith("--config=") for flag in flags):
+            arguments = [sys.executable, "main.py", *flags]
+        elif any(flag.startswith(("--local_cluster", "--devices")) for flag in flags):
+            arguments = command(small_babi_h5, *flags, devices="auto")
+        else:
+            arguments = command(small_babi_h5, *flags)
+    # A TensorFlow that cannot be imported: whoever tries ends in another way.
+    (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')")
+    found, out, err = run(arguments, PYTHONPATH=str(tmp_path))
+    assert found == status, err
+    lines = err.splitlines()
+    (place,) = (i for i, line in enumerate(lines) if line.startswith("error: "))
+    for part in said:
+        assert part.format(files=files) in "\n".join(lines[place:])
+    # Differing fields are listed below the line; nothing else follows it.
+    assert out == "" and all(line.startswith("  ") for line in lines[place + 1 :])
+    assert not (tmp_path / "run").exists()
 
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(WRONG, pool.map(fail, WRONG), strict=True))
+
+def test_with_verbosity_an_error_shows_where_it_was_raised(files, small_babi_h5):
+    wrong = command(small_babi_h5, "--config.model.hidden_size=0", "--verbosity=1")
+    status, _, err = run(wrong)
+    assert status == 1 and "Traceback" in err and "hidden_size: expected an integer" in err
+    status, _, err = run([sys.executable, "main.py", f"--config={files}/divides.py", "-v=1"])
+    assert status == 1 and "Traceback" in err and "ZeroDivisionError" in err
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(4 * LIMIT)
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_in_one_line(failures, case):
-    status, out, err = failures[case]
-    assert status == 1
-    assert "Traceback" not in out + err
-    lines = err.splitlines()
-    (place,) = (i for i, line in enumerate(lines) if line.startswith("error: "))
-    for part in WRONG[case][1]:
-        assert part in "\n".join(lines[place:])
-    # Differing fields and variables are listed below the line; nothing else follows it.
-    assert all(line.startswith("  ") for line in lines[place + 1 :])
+@pytest.mark.timeout(2 * LIMIT)
+def test_a_second_process_in_a_workdir_is_refused(small_babi_h5, tmp_path):
+    """Until the first is killed."""
+    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
+    process = start(arguments)
+    try:
+        wait_for_update(process)
+        before = {*os.listdir(tmp_path), "checkpoints"}  # which the first may make meanwhile
+        status, _, err = run(arguments)
+        assert status == 1 and before == {*os.listdir(tmp_path), "checkpoints"}
+        assert err.startswith(f"error: --workdir={tmp_path}: process {process.pid} of ")
+    finally:
+        process.kill()
+        finish(process)
+    process = start(arguments)
+    try:
+        wait_for_update(process)
+    finally:
+        process.kill()
+        finish(process)

@@ -10,8 +10,10 @@ import tensorflow as tf
 from rrn import (
     FullyConnectedGraph,
     Graph,
+    GraphUnion,
     MessageFunction,
     RecurrentRelationalNetwork,
+    RecurrentState,
     RegularGraph,
     SparseGraph,
     plain,
@@ -523,6 +525,126 @@ def test_edges_and_globals_that_do_not_fit_raise_what_was_expected(
     expected = f"made for edge_size={edge_size} and global_size={global_size}, got"
     with pytest.raises(ValueError, match=expected):
         network(graph, normal(2, 3), 1, edges, globals_)
+
+
+def pair():
+    return SparseGraph([0, 1, 1], [1, 1, 0], 2)
+
+
+def call(graph=None, features=(2, 3), edges=(3, EDGE), globals_=(1, GLOBAL), **options):
+    """A step of a network on shapes, or on values that are no tuples."""
+    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=GLOBAL)
+    values = (tf.ones(x) if isinstance(x, tuple) else x for x in (features, edges, globals_))
+    features, edges, globals_ = values
+    return network(graph or pair(), features, 1, edges, globals_, **options)
+
+
+def state_of(nodes, size):
+    return RecurrentState(tf.zeros([nodes, size]), tf.zeros([2, 6]), tf.zeros([2], tf.bool))
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (
+            {"graph": ([0], [1])},
+            "Network: graph must be an rrn.Graph, got tuple",
+        ),
+        (
+            {"features": (3, 3)},
+            r"features must have .*nodes, input_size\] = \(2, 3\), got \(3, 3",
+        ),
+        ({"features": (2, 4)}, r"features must have shape .* = \(2, 3\), got \(2, 4\)"),
+        ({"features": (1, 2, 3)}, r"features must have shape .* = \(2, 3\), got \(1, 2, 3\)"),
+        (
+            {"edges": (1, EDGE)},
+            r"edges must have .*edge_shape, size\] = \(3, 3\), got \(1, 3",
+        ),
+        ({"edges": (3, 2)}, r"MessageFunction: edges must have shape .* = \(3, 3\), got \(3, 2\)"),
+        ({"globals_": (2, GLOBAL)}, r"globals_ must have shape .* = \(1, 2\), got \(2, 2\)"),
+        ({"globals_": (1, 5)}, r"\[graphs, global_size\] = \(1, 2\), got \(1, 5\)"),
+        ({"globals_": (2,)}, r"globals_ must have shape .* = \(1, 2\), got \(2,\)"),
+        ({"edge_keep_probability": 0.0}, "probability must be above 0 and at most 1, got 0.0"),
+        ({"edge_keep_probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
+        ({"edge_keep_probability": np.nan}, "probability must be above 0 and at most 1, got nan"),
+        ({"edge_keep_probability": 0.5}, r"edge_keep_probability=0.5 needs uniform, .* got None"),
+        (
+            {"edge_keep_probability": 0.5, "uniform": lambda shape, *_: tf.ones([1])},
+            r"uniform returns must have shape \[\*edge_shape\] = \(3,\), got \(1,\)",
+        ),
+    ],
+)
+def test_a_wrong_call_is_named_with_what_would_be_right(wrong, message):
+    call()
+    with pytest.raises(ValueError, match=message):
+        call(**wrong)
+
+
+@pytest.mark.parametrize(
+    "edges, message",
+    [
+        (lambda: tf.ones([6, EDGE]), "edges must be a list .* union's 2 parts, got EagerTensor"),
+        (lambda: [tf.ones([3, EDGE])], "edges must have a value .* union's 2 parts, got 1"),
+        (
+            lambda: [tf.ones([3, EDGE]), tf.ones([1, EDGE])],
+            r"edges\[1\] must have shape .* = \(3, 3\), got \(1, 3\)",
+        ),
+    ],
+)
+def test_a_unions_edges_are_a_list_with_the_edges_of_each_part(edges, message):
+    union = GraphUnion([pair(), pair()], [2, 2], [1, 1])
+    with pytest.raises(ValueError, match=message):
+        call(graph=union, features=(4, 3), edges=edges(), globals_=(2, GLOBAL))
+
+
+@pytest.mark.parametrize("nodes, size", [(3, 6), (2, 5)])
+def test_a_state_of_another_network_or_graph_is_named(nodes, size):
+    network = RecurrentRelationalNetwork(3, 6)
+    with pytest.raises(ValueError, match=rf"state.hidden must have .* = \(2, 6\), got \({nodes}, "):
+        network.segment(pair(), tf.ones([2, 3]), 1, state_of(nodes, size))
+
+
+def test_what_is_not_known_when_a_function_is_traced_is_not_refused_then():
+    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])] * 2, autograph=False)
+    def states(features, edges):
+        return network(pair(), features, 1, edges)
+
+    states(tf.ones([2, 3]), tf.ones([3, EDGE]))
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"input_size": 0}, "input_size must be an integer of at least 1, got 0"),
+        ({"hidden_size": 0}, "hidden_size must be an integer of at least 1, got 0"),
+        ({"hidden_size": 8.0}, "hidden_size must be an integer of at least 1, got 8.0"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be an integer of at least 1, got 0"),
+        ({"edge_size": -1}, "MessageFunction: edge_size must be an integer of at least 0, got -1"),
+        ({"global_size": -1}, "global_size must be an integer of at least 0, got -1"),
+        ({"compute_dtype": "int32"}, "compute_dtype must be a type of floats, .*, got 'int32'"),
+        ({"compute_dtype": "bfloat"}, "compute_dtype must be a type of floats, .*, got 'bfloat'"),
+    ],
+)
+def test_a_network_of_wrong_sizes_or_type_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        RecurrentRelationalNetwork(**{"input_size": 3, "hidden_size": 6, **wrong})
+
+
+@pytest.mark.parametrize(
+    "nodes, weights, message",
+    [
+        ((1, NODE), None, r"MessageFunction: nodes must have shape .* = \(2, 4\), got \(1, 4\)"),
+        ((2, 3), None, r"nodes must have shape \[nodes, node_size\] = \(2, 4\), got \(2, 3\)"),
+        ((2, NODE), (1,), r"edge_weights must have shape \[\*edge_shape\] = \(3,\), got \(1,\)"),
+    ],
+)
+def test_a_message_function_names_wrong_nodes_and_weights(nodes, weights, message):
+    graph, message_fn = pair(), MessageFunction(NODE, [6], OUTPUT)
+    prepared = message_fn.prepare(graph)
+    with pytest.raises(ValueError, match=message):
+        message_fn(graph, tf.ones(nodes), prepared, tf.ones(weights) if weights else None)
 
 
 def test_a_message_function_without_hidden_layers_is_refused():

@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from data_prep import DataError, hdf5
+from data_prep.ages import schema
 from data_prep.ages.trees import NUM_TREES, all_sequences, decode
 
 SPLITS = ("train", "valid", "test")
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> None:
     for split, trees in zip(SPLITS, np.split(order, ends), strict=True):
         datasets |= {f"{split}/edges": edges[trees], f"{split}/distance": distance[trees]}
     attributes = {"schema": "ages", "version": 1, "notes": "", "seed": args.seed}
+    schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     for split in SPLITS:
         print(f"{split:8}{len(datasets[f'{split}/edges']):12,} trees")

@@ -47,13 +47,14 @@ from pathlib import Path
 import numpy as np
 
 from data_prep import DataError, hdf5, input_files
+from data_prep.babi import schema
+from data_prep.babi.schema import UNKNOWN
 from data_prep.babi.simulator import answerer, compare
 from data_prep.babi.simulator import text as text_files
 from data_prep.babi.splits import FOLDERS, collect, folder_of, hold_out, simulate_all, supplier
 from data_prep.babi.stories import SPLITS, TASKS, Story, words
 
 URL = "http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz"
-UNKNOWN = "<unk>"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -172,6 +173,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": ". ".join(notes),
         "seed": args.seed,
     }
+    schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     print(_summary(datasets, notes))
     print(f"{args.out} written in {time.monotonic() - start:.1f} s")
@@ -227,7 +229,7 @@ def _vocabulary(stories: Sequence[Story]) -> list[str]:
     """Returns `UNKNOWN` and then the words of the stories, sorted."""
     found = {word for text in _sentences(stories) for word in words(text)}
     found |= {question.answer.lower() for story in stories for question in story.questions}
-    return [UNKNOWN, *sorted(found - {UNKNOWN})]
+    return [UNKNOWN, *sorted(found)]
 
 
 def _encode_split(

@@ -12,6 +12,7 @@ import numpy as np
 
 from data_prep import DataError
 from data_prep.babi import simulator
+from data_prep.babi.doubts import doubts
 from data_prep.babi.stories import SPLITS, TASKS, Story, parse_stories
 
 # The files of each folder and about how many questions each holds. Where there is no validation
@@ -97,7 +98,7 @@ def collect(
             f"{source}: no files like {folder}/qa1_train.txt in it; give the bAbI archive"
             " tasks_1-20_v1-2.tar.gz, or another --folder"
         )
-    notes, missing = [], []
+    notes, missing = doubts({key: parsed[key] for key in parsed if key[0] in tasks}), []
     for task in tasks:
         for split in FOLDERS[folder]:
             if (task, split) in parsed:

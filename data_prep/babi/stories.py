@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from data_prep import DataError
+from data_prep.babi.schema import UNKNOWN
 
 TASKS = range(1, 21)
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
@@ -62,6 +63,11 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
     """
     if not data:
         raise DataError(f"{file}: empty; expected lines like '1 Mary moved to the bathroom.'")
+    if not data.endswith(b"\n"):
+        raise DataError(
+            f"{file}: its last line {data.splitlines()[-1]!r} has no end; get the file again if a"
+            " part is lost, or else end the line"
+        )
     stories, facts, questions = [], [], []
     fact_at = {}  # line number in the story -> position of the fact
     line, last = 0, 0
@@ -95,6 +101,8 @@ def _split_number(raw: bytes, last: int) -> tuple[int, str]:
         number, _, text = raw.decode().partition(" ")
     except UnicodeDecodeError:
         raise DataError(f"{raw!r} is not UTF-8 text") from None
+    if "\0" in text:
+        raise DataError(f"{raw!r} has a NUL character; expected text")
     expected = "1" if last == 0 else f"{last + 1}, or 1 for a new story"
     if not (number.isascii() and number.isdigit()):
         raise DataError(f"{raw.decode()!r} does not start with a line number; expected {expected}")
@@ -124,6 +132,7 @@ def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
         raise DataError(f"question {question!r} does not end with '?'")
     if len(answer.split()) != 1:
         raise DataError(f"answer {answer!r}; expected one word, or a list such as 'milk,apple'")
+    _refuse_unknown(answer)
     if not fact_at:
         raise DataError(f"question {question!r} comes before any fact")
     numbers = supporting.split()
@@ -143,9 +152,15 @@ def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     )
 
 
+def _refuse_unknown(text: str) -> None:
+    if UNKNOWN in words(text):
+        raise DataError(f"{text!r} has the word {UNKNOWN}, which stands for unknown words")
+
+
 def _checked_sentence(text: str) -> str:
     if not 1 <= len(words(text)) <= LONGEST:
         raise DataError(f"{text!r} has {len(words(text))} words; expected 1 to {LONGEST}")
+    _refuse_unknown(text)
     return sys.intern(text.strip())
 
 

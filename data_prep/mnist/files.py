@@ -1,6 +1,8 @@
 """Reads MNIST as it is published: four IDX files, or one mnist.npz."""
 
 import math
+import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -91,6 +93,8 @@ def _read_npz(path: Path) -> dict[str, tuple]:
     names = {split: (f"x_{split}", f"y_{split}") for split in IDX_FILES}
     try:
         with np.load(path) as file:
+            if len(set(file.files)) < len(file.files):
+                raise ValueError("two arrays have one name")
             return {
                 split: [(f"{path}, {name}", file[name]) for name in pair]
                 for split, pair in names.items()
@@ -103,6 +107,12 @@ def _read_npz(path: Path) -> dict[str, tuple]:
         EOFError,
         AttributeError,
         TypeError,
+        MemoryError,  # its header names a size
+        OSError,  # its directory names a place outside
+        RuntimeError,  # an unknown compression, or a password
+        SyntaxError,  # an array's header is a Python expression
+        struct.error,
+        tokenize.TokenError,
         zipfile.BadZipFile,
         zlib.error,
     ) as error:

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from data_prep import DataError, hdf5, input_files
-from data_prep.mnist import files
+from data_prep.mnist import files, schema
 from data_prep.mnist.digits import FONTS, draw
 from data_prep.progress import Progress
 
@@ -107,6 +107,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": notes,
         "seed": args.seed,
     }
+    schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     for split in SPLITS:
         print(f"{split:8}{len(datasets[f'{split}/label']):12,} digits")

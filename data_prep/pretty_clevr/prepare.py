@@ -52,6 +52,7 @@ import h5py
 import numpy as np
 
 from data_prep import DataError, hdf5
+from data_prep.pretty_clevr import schema
 from data_prep.pretty_clevr.images import COLOURS, MARKERS, SMALLEST, render
 from data_prep.pretty_clevr.scenes import OBJECTS, make_scenes
 from data_prep.progress import Progress
@@ -105,6 +106,7 @@ def run(args: argparse.Namespace) -> None:
         scenes = make_scenes(count, np.random.default_rng([args.seed, index]))
         datasets |= {f"{split}/{name}": array for name, array in scenes.items()}
     attributes = {"schema": "pretty_clevr", "version": 1, "notes": "", "seed": args.seed}
+    schema.check(datasets)
     with hdf5.create(args.out, datasets, attributes) as file:
         for split in SPLITS if args.images else ():
             _add_images(file[split], args.images)

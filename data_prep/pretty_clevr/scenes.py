@@ -21,9 +21,9 @@ def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     blocks, missing = [], count
     while missing > 0:
         positions = rng.random((BLOCK, OBJECTS, 2), dtype=np.float32)
-        distances = _distances(positions)
-        allowed = (distances >= LEAST_DISTANCE).all(axis=(1, 2))
-        blocks.append((positions[allowed], walks(distances[allowed])))
+        away = distances(positions)
+        allowed = (away >= LEAST_DISTANCE).all(axis=(1, 2))
+        blocks.append((positions[allowed], walks(away[allowed])))
         missing -= np.count_nonzero(allowed)
     positions, order = (np.concatenate(parts)[:count] for parts in zip(*blocks, strict=True))
     each_once = np.tile(np.arange(OBJECTS, dtype=np.uint8), (count, 1))
@@ -35,12 +35,19 @@ def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
-def _distances(positions: np.ndarray) -> np.ndarray:
-    """Returns the objects' distances, [scenes, 8, 8] float64, infinite from each to itself."""
+def distances(positions: np.ndarray) -> np.ndarray:
+    """Returns the objects' distances, infinite from each to itself.
+
+    Args:
+        positions: [scenes, 8, 2] numbers.
+
+    Returns:
+        [scenes, 8, 8] float64.
+    """
     x, y = np.moveaxis(positions.astype(np.float64), 2, 0)
-    distances = np.hypot(x[:, :, None] - x[:, None], y[:, :, None] - y[:, None])
-    distances[:, range(OBJECTS), range(OBJECTS)] = np.inf
-    return distances
+    away = np.hypot(x[:, :, None] - x[:, None], y[:, :, None] - y[:, None])
+    away[:, range(OBJECTS), range(OBJECTS)] = np.inf
+    return away
 
 
 def walks(distances: np.ndarray) -> np.ndarray:

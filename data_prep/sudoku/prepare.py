@@ -44,7 +44,7 @@ import numpy as np
 
 from data_prep import DataError, hdf5, input_files
 from data_prep.progress import Progress
-from data_prep.sudoku import lists
+from data_prep.sudoku import lists, schema
 from data_prep.sudoku.examples import MOST_GIVENS, SPLITS, make_examples, split_pools
 from data_prep.sudoku.generator import generate
 from data_prep.sudoku.symmetry import fingerprints
@@ -110,6 +110,8 @@ def run(args: argparse.Namespace) -> None:
         puzzles, solutions = _generate(args.generate, rng)
     sizes = _pool_sizes(len(puzzles), {"test": args.test_pool, "valid": args.valid_pool})
     pools, notes = split_pools(fingerprints(puzzles, solutions), sizes, rng)
+    if args.clues and not input_files.read_file(args.clues).endswith(b"\n"):
+        notes.append(f"The last line of {source} has no end: is a part lost?")
     datasets = {}
     for split in SPLITS:
         pool = pools[split]
@@ -126,6 +128,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": ". ".join(notes),
         "seed": args.seed,
     }
+    schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     print(_summary(datasets, notes))
     print(f"{args.out} written in {time.monotonic() - start:.1f} s")

@@ -5,15 +5,22 @@ towers.py     one tower: the losses of its own batch and their gradients, on its
 gradients.py  the average of the towers' gradients
 sharding.py   which parameter server holds which rows of which variable
 variables.py  variables created in their places, and the list that shows where they are
-cluster.py    a cluster's processes: their roles, how they start and connect, how they fail
+cluster.py    a cluster: its processes' roles and addresses, and who of them answers
+processes.py  the processes of a cluster: how they start, connect, serve and fail
 listening.py  TensorFlow's servers on one address of the machine and no other
 """
 
-from rrn.distribute.cluster import Cluster, connect, find_cluster, running, serve
-from rrn.distribute.devices import cpu_beside, keep_freed_memory, parse_devices
-from rrn.distribute.gradients import average_gradients
-from rrn.distribute.towers import TowerResult, tower_gradients
-from rrn.distribute.variables import Placement, format_variables, list_variables, plan_placement
+from typing import TYPE_CHECKING
+
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.distribute.cluster import Cluster, find_cluster
+    from rrn.distribute.devices import cpu_beside, keep_freed_memory, parse_devices
+    from rrn.distribute.gradients import average_gradients
+    from rrn.distribute.processes import connect, running, serve
+    from rrn.distribute.towers import TowerResult, tower_gradients
+    from rrn.distribute.variables import Placement, format_variables, list_variables, plan_placement
 
 __all__ = [
     "Cluster",
@@ -32,3 +39,8 @@ __all__ = [
     "serve",
     "tower_gradients",
 ]
+__getattr__ = lazy_names(
+    __name__,
+    __all__,
+    ["cluster", "devices", "gradients", "processes", "towers", "variables"],
+)

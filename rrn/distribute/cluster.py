@@ -1,4 +1,4 @@
-"""A cluster's processes: their roles, how they start and connect, how they fail.
+"""A cluster: its processes' roles and addresses, and who of them answers. Needs no TensorFlow.
 
 A cluster is described as TensorFlow and its Kubernetes operators do, by the environment variable
 TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "task": {"type":
@@ -7,29 +7,21 @@ TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "
 
 import contextlib
 import dataclasses
+import ipaddress
 import json
-import logging
-import multiprocessing
-import multiprocessing.connection
 import os
 import re
-import signal
 import socket
-import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-
-import tensorflow as tf
-
-from rrn.distribute.devices import CPU, keep_freed_memory
-from rrn.distribute.listening import listening_only_on
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 Process = tuple[str, int, str]  # role, index, address
 ROLES = "chief", "worker", "ps", "evaluator"
-GONE_SECONDS = 10  # a process that refuses connections for so long has failed
-SILENT_SECONDS = 20  # a machine that lets a connection wait for so long has failed
+GONE_SECONDS = 10  # a chief that refuses connections for so long has ended
+SILENT_SECONDS = 20  # a process that leaves a connection without an answer for so long has failed
 PROBE_SECONDS = 1.0
+REFUSED = "refuses connections"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,13 +50,9 @@ class Cluster:
         """The processes of some roles: (role, index, address) of each."""
         return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
 
-    def devices(self, role: str, kind: str = CPU) -> list[str]:
+    def devices(self, role: str, kind: str = "/device:CPU:0") -> list[str]:
         """The full name of the device `kind` of every process of a role."""
         return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
-
-    def unreachable(self, *roles: str) -> list[Process]:
-        """The processes of some roles that cannot be reached now."""
-        return [process for process in self.processes(*roles) if not is_reachable(process[2])]
 
 
 def parse_tf_config(text: str) -> Cluster:
@@ -76,7 +64,7 @@ def parse_tf_config(text: str) -> Cluster:
     """
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"TF_CONFIG: not JSON: {error}; it begins {text[:40]!r}") from None
     try:
         addresses, task = dict(config["cluster"]), config["task"]
@@ -95,13 +83,14 @@ def _check(addresses, role, index):
             raise ValueError(f"TF_CONFIG: roles are {', '.join(ROLES)}; got {name!r}")
     for name, those in addresses.items():
         if not isinstance(those, list) or not all(
-            isinstance(a, str) and re.fullmatch(r"[^:\s]+:\d{1,5}", a) for a in those
+            isinstance(a, str) and re.fullmatch(r"[^:\s]+:[0-9]{1,5}", a) for a in those
         ):
             raise ValueError(f'TF_CONFIG: {name} must be a list of "HOST:PORT", got {those!r}')
-        if wrong := [a for a in those if not 0 < _host_port(a)[1] < 2**16]:
+        if wrong := [a for a in those if not 0 < host_port(a)[1] < 2**16]:
             raise ValueError(f"TF_CONFIG: {name}: ports are 1 to 65535, got {', '.join(wrong)}")
     everyone = [address for those in addresses.values() for address in those]
-    if twice := sorted({address for address in everyone if everyone.count(address) > 1}):
+    places = _places(everyone)
+    if twice := [a for a, place in zip(everyone, places, strict=True) if places.count(place) > 1]:
         raise ValueError(f"TF_CONFIG: two processes cannot both be at {', '.join(twice)}")
     for name, wanted in (("chief", "one chief"), ("worker", "at least one worker")):
         count = len(addresses.get(name, ()))
@@ -109,7 +98,7 @@ def _check(addresses, role, index):
             raise ValueError(f"TF_CONFIG: a cluster has {wanted}, got {count}")
     # An evaluator talks to nobody, so that it needs no address.
     count = 1 if role == "evaluator" else len(addresses.get(role, ()))
-    if not isinstance(index, int) or not 0 <= index < count:
+    if type(index) is not int or not 0 <= index < count:
         raise ValueError(f"TF_CONFIG: task {role} {index!r}: the cluster has {count} {role}")
 
 
@@ -141,39 +130,6 @@ def find_cluster(local: str | None) -> Cluster | None:
     return Cluster(addresses, "chief", 0, local=True)
 
 
-@contextlib.contextmanager
-def running(cluster: Cluster) -> Iterator[None]:
-    """Within it all processes of a cluster run.
-
-    If the cluster is local, this process starts the others and ends them with the scope; they end
-    by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
-    and ids of the processes that run here.
-    """
-    # All of them are forked from one process that has imported TensorFlow, and done nothing else.
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__])
-    processes = []
-    try:
-        for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():
-            member = dataclasses.replace(cluster, role=role, index=index)
-            name = f"{role} {index} ({address}, process {{}})"
-            process = server.Process(target=_serve_parent, args=(member,), name=name, daemon=True)
-            process.start()
-            processes.append(process)
-            print(f"{role} {index}  {address}  process {process.pid}", flush=True)
-        for role, index, address in cluster.processes("chief"):
-            print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
-        yield
-    finally:
-        for process in processes:
-            if process.exitcode is not None:
-                ended = f"{process.name.format(process.pid)} ended by itself"
-                print(f"{ended}, exit code {process.exitcode}", file=sys.stderr, flush=True)
-            process.kill()
-        for process in processes:
-            process.join()
-
-
 def _free_ports(count):
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -182,204 +138,116 @@ def _free_ports(count):
         return [each.getsockname()[1] for each in sockets]
 
 
-def _serve_parent(cluster):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the chief, which saves first
-
-    def end_with_parent():
-        multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-        os._exit(0)
-
-    keep_freed_memory()
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    _start_server(cluster)
-    threading.Event().wait()
+def _places(addresses):
+    """The addresses as (IP, port), as far as their hosts' names are known here."""
+    hosts = {}
+    for host, port in map(host_port, addresses):
+        hosts.setdefault(port, set()).add(host)
+    # Names are looked up only where it matters: it may take seconds.
+    shared = {host for those in hosts.values() if len(those) > 1 for host in those}
+    ips = {host: _ip(host) for host in shared}
+    return [(ips.get(host, host), port) for host, port in map(host_port, addresses)]
 
 
-def _start_server(cluster):
-    """TensorFlow's server of this process; raises ConnectionError where its address is not free."""
-    address = cluster.addresses[cluster.role][cluster.index]
-    _check_free(cluster.role, cluster.index, address)
-    gpus = tf.config.list_physical_devices("GPU")
-    if cluster.role == "ps":
-        tf.config.set_visible_devices([], "GPU")
-    elif cluster.local and gpus:  # one each
-        tf.config.set_visible_devices(gpus[cluster.index % len(gpus)], "GPU")
-    if cluster.role == "ps" or not gpus:
-        tf.config.experimental.enable_op_determinism()
-    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
-    config.gpu_options.allow_growth = True
-    with listening_only_on(*_host_port(address)):
-        return tf.distribute.Server(
-            _spec(cluster), cluster.role, cluster.index, protocol="grpc", config=config
-        )
-
-
-def serve(cluster: Cluster, startup_timeout: float) -> None:
-    """Serves as worker or parameter server until the chief has ended, and ends this process.
-
-    Args:
-      cluster: the cluster in which this process is a worker or a parameter server.
-      startup_timeout: the seconds within which the chief must be reachable.
-
-    Raises:
-      ConnectionError: this process's address is not free, or the chief did not come in time.
-    """
-    server = _start_server(cluster)
-    chief = cluster.addresses["chief"][0]
-    print(f"{cluster.role} {cluster.index} listens on {server.target}", flush=True)
-    wait_for([("chief", 0, chief)], startup_timeout)
-    while not has_ended(chief):
-        time.sleep(PROBE_SECONDS)
-    print("the chief has ended", flush=True)
-    os._exit(0)  # TensorFlow's server cannot be stopped otherwise
-
-
-def wait_for(processes: Sequence[Process], timeout: float) -> None:
-    """Waits until all of the processes can be reached.
-
-    Raises:
-      ConnectionError: some cannot after `timeout` seconds; the message names them.
-    """
-    deadline = time.monotonic() + timeout
-    while missing := [process for process in processes if not is_reachable(process[2])]:
-        if time.monotonic() > deadline:
-            raise ConnectionError(f"{describe(missing)} did not come within {timeout:g} seconds")
-        time.sleep(0.1)
-
-
-def describe(processes: Sequence[Process]) -> str:
-    """The processes' roles, indices and addresses in words."""
-    return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
-
-
-def connect(
-    cluster: Cluster, startup_timeout: float
-) -> tf.distribute.ParameterServerStrategy | None:
-    """Makes this process the chief: afterwards it sees the devices of all workers and servers.
-
-    Must be called before TensorFlow's first operation. Where there are parameter servers, each
-    worker is connected to them and to the chief but not to other workers, so that a worker that
-    fails does not take others with it.
-
-    Args:
-      cluster: the cluster of which this process is the chief.
-      startup_timeout: the seconds within which all workers and servers must be reachable.
-
-    Returns:
-      Where there are parameter servers, the strategy that TensorFlow's coordinator needs.
-
-    Raises:
-      ConnectionError: a worker or server did not come in time, or this process's address is not
-        free.
-    """
-    wait_for(cluster.processes("ps", "worker"), startup_timeout)
-    ((role, index, address),) = cluster.processes("chief")
-    _check_free(role, index, address)
-    tf.config.threading.set_inter_op_parallelism_threads(_threads())
-    tf.config.set_visible_devices([], "GPU")  # GPUs are the workers'
-    for logger in ("absl", "tensorflow"):  # their notes on it are many
-        logging.getLogger(logger).setLevel(logging.ERROR)
-    with listening_only_on(*_host_port(address)):
-        if cluster.addresses.get("ps"):
-            resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-                _spec(cluster), task_type="chief", task_id=0, rpc_layer="grpc"
-            )
-            return tf.distribute.ParameterServerStrategy(resolver)
-        tf.config.experimental_connect_to_cluster(_spec(cluster), "chief", 0, protocol="grpc")
-        tf.config.list_logical_devices()
-        return None
-
-
-@contextlib.contextmanager
-def reporting_failures(cluster: Cluster, min_workers: int) -> Iterator[None]:
-    """Within it, an error of TensorFlow's that comes from a process that has failed becomes a
-    ConnectionError that names the process.
-
-    TensorFlow usually notices at once that a process has failed. Where it does not, this process
-    ends all the same: after `2 * GONE_SECONDS`, or about twice `SILENT_SECONDS` if a whole machine
-    has vanished.
-
-    Args:
-      cluster: the `Cluster` to which this process is connected as its chief.
-      min_workers: the run ends when fewer workers are left, and always when a server has failed.
-
-    Raises:
-      ConnectionError: a process has failed; the message names it.
-    """
-    over = threading.Event()
-    roles = ("ps", "worker") if min_workers else ("ps",)
-    num_workers = len(cluster.processes("worker"))
-
-    def watch():
-        gone_since = {}
-        while not over.wait(PROBE_SECONDS):
-            gone, now = cluster.unreachable(*roles), time.monotonic()
-            gone_since = {p: gone_since.get(p, now) for p in gone}
-            lost = [p for p, since in gone_since.items() if now - since > 2 * GONE_SECONDS]
-            workers = [process for process in lost if process[0] == "worker"]
-            if len(lost) > len(workers) or num_workers - len(workers) < min_workers:
-                print(f"error: {_lost(lost)}", file=sys.stderr, flush=True)
-                os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _ip(host):
+    with contextlib.suppress(ValueError):
+        return str(ipaddress.ip_address(host))
     try:
-        yield
-    except tf.errors.OpError as error:
-        if gone := cluster.unreachable("ps", "worker"):
-            raise ConnectionError(_lost(gone)) from error
-        found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
-        if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
-            role, index = found[1], int(found[2])  # it has come back since
-            raise ConnectionError(_lost([(role, index, cluster.addresses[role][index])])) from error
-        raise
-    finally:
-        over.set()
+        return socket.gethostbyname(host)
+    except (OSError, UnicodeError):  # it may be known to others
+        return host
 
 
-def _lost(processes):
-    return f"lost {describe(processes)}; the same command goes on from the last checkpoint"
-
-
-def _spec(cluster):
-    serving = {role: a for role, a in cluster.addresses.items() if role != "evaluator" and a}
-    return tf.train.ClusterSpec(serving)
-
-
-def _threads():
-    """A server's threads: operations of several processes wait for each other in them."""
-    return max(8, os.cpu_count() or 1)
-
-
-def _host_port(address):
+def host_port(address: str) -> tuple[str, int]:
+    """The parts of an address, "host:port"."""
     host, _, port = address.rpartition(":")
     return host, int(port)
 
 
-def _check_free(role, index, address):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(_host_port(address))
-        except OSError as error:
-            raise ConnectionError(
-                f"{role} {index} cannot listen on {address}: {error.strerror or error}"
-            ) from None
+# Who answers
 
 
-def is_reachable(address: str) -> bool:
-    """Whether a process takes connections at an address, "host:port"."""
+def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
+    """Says what is wrong at an address where one of TensorFlow's servers should listen.
+
+    The servers greet whoever connects with the settings of their HTTP/2. The system takes
+    connections for a process that is stopped, but no greeting comes then.
+
+    Args:
+      address: "host:port".
+      timeout: the seconds in which the greeting must come.
+
+    Returns:
+      `REFUSED` or other words; None if such a server answers.
+    """
     try:
-        with socket.create_connection(_host_port(address), timeout=SILENT_SECONDS):
-            return True
-    except OSError:
-        return False
+        with socket.create_connection(host_port(address), timeout=timeout) as connection:
+            connection.settimeout(timeout)
+            greeting = connection.recv(9)
+    except TimeoutError:
+        return "does not answer"
+    except (OSError, UnicodeError):
+        return REFUSED
+    is_settings = len(greeting) == 9 and greeting[3] == 4  # the type of the first frame
+    return None if is_settings else "is no server of TensorFlow's"
+
+
+def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) -> dict:
+    """Asks all processes at once.
+
+    Args:
+      processes: the processes.
+      timeout: as of `probe`.
+
+    Returns:
+      Process -> what `probe` says, for those of which it says something.
+    """
+    processes = list(processes)
+    with ThreadPoolExecutor(max(1, len(processes))) as pool:
+        said = pool.map(lambda process: probe(process[2], timeout), processes)
+        return {p: what for p, what in zip(processes, said, strict=True) if what}
+
+
+def wait_for(processes: Sequence[Process], timeout: float) -> None:
+    """Waits until servers of all of the processes answer.
+
+    Raises:
+      ConnectionError: some do not after `timeout` seconds; the message names them.
+    """
+    deadline = time.monotonic() + timeout
+    left = timeout
+    while missing := find_missing(processes, max(left, 0.1)):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise ConnectionError(
+                f"{describe(missing)} did not come within {timeout:g} seconds "
+                f"(--startup_timeout): {', '.join(sorted({*missing.values()}))}"
+            )
+        time.sleep(0.1)
+
+
+def describe(processes: Iterable[Process]) -> str:
+    """The processes' roles, indices and addresses in words."""
+    return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
 
 
 def has_ended(address: str) -> bool:
-    """Whether the process at an address has ended: it cannot be reached for `GONE_SECONDS`."""
+    """Whether the process at an address has ended: it refuses connections for `GONE_SECONDS`.
+
+    One that is stopped for a while has not.
+    """
     deadline = time.monotonic() + GONE_SECONDS
     while not is_reachable(address):
         if time.monotonic() > deadline:
             return True
         time.sleep(PROBE_SECONDS)
     return False
+
+
+def is_reachable(address: str) -> bool:
+    """Whether a process takes connections at an address, "host:port"."""
+    try:
+        with socket.create_connection(host_port(address), timeout=SILENT_SECONDS):
+            return True
+    except OSError:
+        return False

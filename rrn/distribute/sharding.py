@@ -1,14 +1,17 @@
-"""Which parameter server holds which rows of which variable. No TensorFlow here: only sizes.
+"""Which parameter server holds which part of which variable. No TensorFlow here: only sizes.
 
-A policy is a function from variables and a number of servers to a plan: for each variable a list of
-its shards, in the order of their rows.
+A variable is cut along one of its axes. A policy says how many shards it has and where they are: it
+is a function from lengths along these axes and a number of servers to a plan, for each variable a
+list of its shards, in their order along the axis.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MIN_SHARD_BYTES = 256 * 1024  # `min_size` makes no smaller shards (TensorFlow's default, too)
 TOLERANCE = 0.01  # `balanced` splits what would make a server this much larger than the mean
+AXES = "longest", "0", "1", "2", "3"
 
 
 class VariableSize(NamedTuple):
@@ -18,83 +21,104 @@ class VariableSize(NamedTuple):
     shape: tuple[int, ...]
     bytes: int
 
-    @property
-    def rows(self) -> int:
-        return self.shape[0] if self.shape else 1
+
+class Length(NamedTuple):
+    """How long a variable is along the axis that it may be cut along; a scalar's length is 1."""
+
+    axis: int
+    length: int
+    bytes: int  # of the whole variable
 
 
 class Shard(NamedTuple):
-    """`rows` rows of a variable from row `first` on, on the server with this number."""
+    """What a server holds of a variable: `length` slices along `axis`, from slice `first` on."""
 
     server: int
+    axis: int
     first: int
-    rows: int
+    length: int
 
 
 Plan = list[list[Shard]]
 
 
-def whole(variables: Sequence[VariableSize], num_servers: int) -> Plan:
+def measure(variable: VariableSize, axis: str) -> Length:
+    """Chooses the axis along which a variable may be cut.
+
+    Args:
+      variable: the variable.
+      axis: the axis, one of `AXES`. "longest" is the longest, the first one of several. A variable
+        that does not have the axis is cut along its last.
+
+    Returns:
+      The variable's length along that axis.
+    """
+    shape = variable.shape or (1,)
+    number = shape.index(max(shape)) if axis == "longest" else min(int(axis), len(shape) - 1)
+    return Length(number, shape[number], variable.bytes)
+
+
+def whole(lengths: Sequence[Length], num_servers: int) -> Plan:
     """Every variable on the first server."""
-    return [[Shard(0, 0, variable.rows)] for variable in variables]
+    return [[Shard(0, axis, 0, length)] for axis, length, _ in lengths]
 
 
-def round_robin(variables: Sequence[VariableSize], num_servers: int) -> Plan:
+def round_robin(lengths: Sequence[Length], num_servers: int) -> Plan:
     """Whole variables, dealt to the servers in the order of their creation."""
-    return _deal(variables, num_servers, lambda variable: 1)
+    return _deal(lengths, num_servers, lambda variable: 1)
 
 
-def fixed_shards(variables: Sequence[VariableSize], num_servers: int) -> Plan:
-    """Every variable in as many shards as there are servers, or rows if it has fewer."""
-    return _deal(variables, num_servers, lambda variable: min(num_servers, variable.rows))
+def fixed_shards(lengths: Sequence[Length], num_servers: int) -> Plan:
+    """Every variable in as many shards as there are servers, or slices if it has fewer."""
+    return _deal(lengths, num_servers, lambda variable: min(num_servers, variable.length))
 
 
-def min_size(variables: Sequence[VariableSize], num_servers: int) -> Plan:
+def min_size(lengths: Sequence[Length], num_servers: int) -> Plan:
     """As `fixed_shards`, but in fewer shards where they would be below `MIN_SHARD_BYTES`."""
 
     def count(variable):
-        return max(1, min(num_servers, variable.rows, variable.bytes // MIN_SHARD_BYTES))
+        return max(1, min(num_servers, variable.length, variable.bytes // MIN_SHARD_BYTES))
 
-    return _deal(variables, num_servers, count)
+    return _deal(lengths, num_servers, count)
 
 
-def _deal(variables, num_servers, num_shards):
-    """Shards of about equally many rows, dealt to the servers one after the other."""
+def _deal(lengths, num_servers, num_shards):
+    """Shards of about equally many slices, dealt to the servers one after the other."""
     plan, dealt = [], 0
-    for variable in variables:
+    for variable in lengths:
         count = num_shards(variable)
-        bounds = [variable.rows * i // count for i in range(count + 1)]
+        bounds = [variable.length * i // count for i in range(count + 1)]
         plan.append(
             [
-                Shard((dealt + i) % num_servers, bounds[i], bounds[i + 1] - bounds[i])
-                for i in range(count)
+                Shard((dealt + i) % num_servers, variable.axis, start, end - start)
+                for i, (start, end) in enumerate(itertools.pairwise(bounds))
             ]
         )
         dealt += count
     return plan
 
 
-def balanced(variables: Sequence[VariableSize], num_servers: int) -> Plan:
+def balanced(lengths: Sequence[Length], num_servers: int) -> Plan:
     """Largest first onto the emptiest server; split is only what would make it too large."""
     loads = [0.0] * num_servers
-    mean = sum(variable.bytes for variable in variables) / num_servers
-    plan = [[] for _ in variables]
-    for number in sorted(range(len(variables)), key=lambda n: -variables[n].bytes):
-        variable, first = variables[number], 0
-        row_bytes = variable.bytes / variable.rows
-        while first < variable.rows:
+    mean = sum(variable.bytes for variable in lengths) / num_servers
+    plan = [[] for _ in lengths]
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n].bytes):
+        (axis, length, size), first = lengths[number], 0
+        slice_bytes = size / length
+        while first < length:
             server = loads.index(min(loads))
-            room, left = mean - loads[server], variable.rows - first
-            rows = left
-            if left * row_bytes > room + TOLERANCE * mean:
-                rows = min(left, max(1, round(room / row_bytes)))
-            plan[number].append(Shard(server, first, rows))
-            loads[server] += rows * row_bytes
-            first += rows
+            room, left = mean - loads[server], length - first
+            count = left
+            if left * slice_bytes > room + TOLERANCE * mean:
+                count = min(left, max(1, round(room / slice_bytes)))
+            plan[number].append(Shard(server, axis, first, count))
+            loads[server] += count * slice_bytes
+            first += count
     return plan
 
 
-POLICIES: dict[str, Callable[[Sequence[VariableSize], int], Plan]] = {
+POLICIES: dict[str, Callable[[Sequence[Length], int], Plan]] = {
     "cpu": whole,
     "first_device": whole,
     "round_robin": round_robin,
@@ -102,25 +126,43 @@ POLICIES: dict[str, Callable[[Sequence[VariableSize], int], Plan]] = {
     "min_size": min_size,
     "balanced": balanced,
 }
+CUTTING = "fixed_shards", "min_size", "balanced"  # the policies that need an axis
 
 
-def place(policy: str, variables: Sequence[VariableSize], num_servers: int) -> Plan:
+def place(
+    policy: str, variables: Sequence[VariableSize], num_servers: int, axis: str = "longest"
+) -> Plan:
     """The plan of a policy, called by its name.
 
+    Args:
+      policy: a name in `POLICIES`.
+      variables: the variables.
+      num_servers: the number of servers.
+      axis: the axis along which variables are cut, see `measure`.
+
+    Returns:
+      For each variable a list of its shards.
+
     Raises:
-      ValueError: there is no such policy.
+      ValueError: there is no such policy or axis, or an axis is given to a policy that cuts
+        nothing.
     """
     if policy not in POLICIES:
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
-    return POLICIES[policy](variables, num_servers)
+    if axis not in AXES:
+        raise ValueError(f"axis must be one of {', '.join(AXES)}, got {axis!r}")
+    if axis != "longest" and policy not in CUTTING:
+        raise ValueError(f"axis {axis}: policy {policy} cuts nothing, leave it 'longest'")
+    return POLICIES[policy]([measure(variable, axis) for variable in variables], num_servers)
 
 
 def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> list[int]:
     """The bytes on each server."""
     loads = [0] * num_servers
     for variable, shards in zip(variables, plan, strict=True):
+        total = sum(shard.length for shard in shards)
         for shard in shards:
-            loads[shard.server] += variable.bytes * shard.rows // variable.rows
+            loads[shard.server] += variable.bytes * shard.length // total
     return loads
 
 

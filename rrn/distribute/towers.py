@@ -7,14 +7,24 @@ device.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from rrn.distribute.devices import cpu_beside
+from rrn.noting import noting
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import reading_scope
+
+
+class Activation(NamedTuple):
+    """A tensor of one tower. Sizes that differ from batch to batch are None in its shape."""
+
+    name: str
+    shape: list[int | None] | None
+    dtype: str
+    device: str
 
 
 @dataclasses.dataclass
@@ -28,12 +38,15 @@ class TowerResult:
       aux: what else `loss_fn` returned.
       reads: maps a variable's reference (`variable.ref()`) to how many times the tower and its
         encoder read the variable.
+      activations: the tower's own tensors: "inputs/...", "encodings/...", what its network noted
+        (see `rrn.noting`), and "loss".
     """
 
     losses: list[tf.Tensor]
     gradients: list[list[Gradient]]
     aux: Any
     reads: Mapping[Any, int]
+    activations: Sequence[Activation] = ()
 
 
 def tower_gradients(
@@ -56,7 +69,8 @@ def tower_gradients(
         variables that `encode` reads, that `loss_fn` reads, or both.
 
     Returns:
-      The losses, their gradients, what else `loss_fn` returned, and counts of the variables' reads.
+      The losses, their gradients, what else `loss_fn` returned, counts of the variables' reads, and
+      a list of the tower's own tensors.
     """
     encoder_device = cpu_beside(device)
     with (
@@ -69,7 +83,7 @@ def tower_gradients(
     in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
     flat_variables = tf.nest.flatten(variables)
     trains_encoder = any(variable.ref() in in_encoder for variable in flat_variables)
-    with tf.device(device), reading_scope() as reads:
+    with tf.device(device), reading_scope() as reads, noting() as notes:
         # The encodings of this tape are its own leaves, so that it ends at them.
         leaves = [tf.stop_gradient(encoding) for encoding in flat]
         sources = leaves if trains_encoder else []
@@ -87,7 +101,30 @@ def tower_gradients(
     counts = dict(reads.counts)
     for variable, count in encoder_reads.counts.items():
         counts[variable] = counts.get(variable, 0) + count
-    return TowerResult(losses, gradients, aux, counts)
+    notes += [("loss", loss) for loss in losses]
+    activations = [
+        *(_describe(*named, encoder_device) for named in _by_name("inputs", batch)),
+        *(_describe(*named, encoder_device) for named in _by_name("encodings", encodings)),
+        *(_describe(*named, device) for named in notes),
+    ]
+    return TowerResult(losses, gradients, aux, counts, activations)
+
+
+def _by_name(name: str, nest: Any) -> Iterator[tuple[str, tf.Tensor]]:
+    """The tensors of a nest, named by their places: `inputs/facts/0`."""
+    if isinstance(nest, Mapping):
+        for key in sorted(nest):
+            yield from _by_name(f"{name}/{key}", nest[key])
+        return
+    leaves = tf.nest.flatten(nest, expand_composites=True)
+    for i, leaf in enumerate(leaves):
+        yield (name if len(leaves) == 1 else f"{name}/{i}"), leaf
+
+
+def _describe(name, tensor, device):
+    """An `Activation`; `device` is for a tensor that has none of its own, as an argument."""
+    shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
+    return Activation(name, shape, tensor.dtype.name, tensor.device or device)
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):

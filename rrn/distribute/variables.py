@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rrn.distribute.devices import CPU
 from rrn.distribute.sharding import (
+    CUTTING,
     POLICIES,
     Shard,
     VariableSize,
@@ -16,30 +17,32 @@ from rrn.distribute.sharding import (
     place,
     server_bytes,
 )
-from rrn.reading import ShardedVariable, shards
+from rrn.reading import shards
+from rrn.sharded import ShardedVariable
 
 
 @dataclasses.dataclass
 class Placement:
-    """Which device holds which rows of which variable.
+    """Which device holds which part of which variable.
 
     Attributes:
       variables: names and sizes, in the order in which the variables are created.
       servers: names of devices.
-      plan: for each variable a list of its shards, in the order of their rows.
-      places: maps the name of each variable that was created, or of each shard, to its device.
+      plan: for each variable a list of its shards, in their order along the axis that it is cut
+        along.
     """
 
     variables: list[VariableSize]
     servers: list[str]
     plan: list[list[Shard]]
-    places: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def scope(self, stand_in: str | None = None) -> contextlib.AbstractContextManager:
+    def scope(
+        self, stand_ins: Mapping[str, str] | None = None
+    ) -> contextlib.AbstractContextManager:
         """A scope in which variables are created in their places, split into their shards.
 
         Args:
-          stand_in: a device on which all of them are created instead.
+          stand_ins: maps devices to those on which their variables are created instead.
 
         Returns:
           The context manager. It serves once, for the variables that were planned.
@@ -52,17 +55,15 @@ class Placement:
             plan = next(plans)
 
             def create_shard(shard, name):
-                rows = value if len(plan) == 1 else value[shard.first : shard.first + shard.rows]
                 place = self.servers[shard.server]
-                with tf.device(stand_in or place):
-                    made = next_creator(initial_value=rows, name=name, **options)
-                self.places[made.name.removesuffix(":0")] = place
-                return made
+                with tf.device((stand_ins or {}).get(place, place)):
+                    return next_creator(initial_value=_cut(value, shard), name=name, **options)
 
             if len(plan) == 1:
                 return create_shard(plan[0], name)
             parts = [create_shard(shard, f"{name}/part_{i}") for i, shard in enumerate(plan)]
-            return ShardedVariable(parts, parts[0].name.removesuffix("/part_0:0"))
+            full_name = parts[0].name.removesuffix("/part_0:0")
+            return ShardedVariable(parts, full_name, plan[0].axis)
 
         return tf.variable_creator_scope(create)
 
@@ -73,8 +74,19 @@ class Placement:
         return f"{policy:<14}largest server / mean {imbalance(*args):.3f}  (bytes: {loads})"
 
 
+def _cut(value, shard):
+    """The shard's part of a tensor, which may be all of it, and of any number of axes."""
+    if not value.shape.rank:
+        return value
+    return tf.gather(value, tf.range(shard.first, shard.first + shard.length), axis=shard.axis)
+
+
 def plan_placement(
-    create: Callable[[], Any], policy: str, devices: Sequence[str], servers: Sequence[str] = ()
+    create: Callable[[], Any],
+    policy: str,
+    devices: Sequence[str],
+    servers: Sequence[str] = (),
+    axis: str = "longest",
 ) -> Placement:
     """Plans where variables are, before there are any.
 
@@ -84,12 +96,13 @@ def plan_placement(
         process's CPU, or on the first server where there are servers.
       devices: the towers' devices.
       servers: the parameter servers' devices, if there are any.
+      axis: the axis along which variables are cut, see `rrn.distribute.sharding.measure`.
 
     Returns:
       The plan, within whose `scope` the variables are then created.
 
     Raises:
-      ValueError: there is no such policy, or it does not fit the servers.
+      ValueError: there is no such policy or axis, or it does not fit the servers or the policy.
     """
     if policy == "first_device" and servers:
         raise ValueError("policy first_device has no use for parameter servers: ps=0")
@@ -102,7 +115,7 @@ def plan_placement(
             f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
         )
     variables = variable_sizes(create)
-    return Placement(variables, list(servers), place(policy, variables, len(servers)))
+    return Placement(variables, list(servers), place(policy, variables, len(servers), axis))
 
 
 def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
@@ -127,13 +140,22 @@ def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
     return sizes
 
 
-def format_policies(variables: Sequence[VariableSize], servers: Sequence[str]) -> str:
-    """A line for every policy that puts variables on servers: their bytes and the imbalance."""
-    return "\n".join(
-        Placement(variables, servers, place(policy, variables, len(servers))).balance(policy)
-        for policy in POLICIES
-        if policy != "first_device"
-    )
+def format_policies(
+    variables: Sequence[VariableSize], servers: Sequence[str], axis: str = "longest"
+) -> str:
+    """A line for every policy that puts variables on servers: their bytes and the imbalance.
+
+    Args:
+      variables: the variables.
+      servers: names of devices.
+      axis: the axis along which variables are cut by the policies that cut them.
+    """
+
+    def line(policy):
+        plan = place(policy, variables, len(servers), axis if policy in CUTTING else "longest")
+        return Placement(variables, servers, plan).balance(policy)
+
+    return "\n".join(line(policy) for policy in POLICIES if policy != "first_device")
 
 
 def short_device(name: str) -> str:
@@ -144,11 +166,17 @@ def short_device(name: str) -> str:
     return f"{place}{spec.device_type}:{spec.device_index}"
 
 
+def _shown(device, names):
+    """The short name of a device, or of the one that it stands in for."""
+    short = short_device(device)
+    return short_device(names[short]) if short in names else short
+
+
 def list_variables(
     variables: Sequence[tf.Variable],
     tower_reads: Mapping[str, Mapping[Any, int]],
     stage_variables: Mapping[str, Sequence[tf.Variable]],
-    places: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Describes each variable, or each of its shards.
 
@@ -156,8 +184,7 @@ def list_variables(
       variables: variables, whole or in shards.
       tower_reads: maps a tower's name to its `TowerResult.reads`.
       stage_variables: maps the name of a stage of training to the variables that it trains.
-      places: maps names of variables or shards to the devices they are meant for, where these are
-        not the devices they stand on now.
+      names: maps the short names of devices that stand in for others to these.
 
     Returns:
       A row for each, sorted by name: {"name", "shape", "dtype", "bytes", "stages", "device",
@@ -174,7 +201,7 @@ def list_variables(
             "dtype": variable.dtype.name,
             "bytes": variable.shape.num_elements() * variable.dtype.size,
             "stages": [stage for stage, group in trained.items() if key in group],
-            "device": short_device((places or {}).get(name, variable.device)),
+            "device": _shown(variable.device, names or {}),
             "readers": {tower: reads[key] for tower, reads in tower_reads.items() if key in reads},
         }
 

@@ -8,13 +8,14 @@ import tensorflow as tf
 from rrn.optimizers.adam import Adam
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
 from rrn.reading import shards
+from rrn.sharded import ShardedVariable
 
 
 class Muon(Optimizer):
     """At every update, with the gradient g of a matrix w:
 
     m = μ m + g
-    w = w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
+    w = w - rate λ w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`: it makes all directions of the update equally long, so that a
@@ -25,20 +26,27 @@ class Muon(Optimizer):
     workers that update at the same time, one may overwrite the other's m.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable], exclude: str = "", momentum: float = 0.95):
+    def __init__(
+        self,
+        variables: Sequence[tf.Variable],
+        exclude: str = "",
+        weight_decay: float = 0.0,
+        momentum: float = 0.95,
+    ):
         """Creates the slots.
 
         Args:
           variables: the variables to train, whole or in shards.
           exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
             advises this for the weights of inputs and outputs. An empty one excludes nothing.
+          weight_decay: λ. What is Adam's does not decay.
           momentum: μ.
 
         Raises:
           ValueError: `exclude` is no regular expression, or is found in no matrix's name.
         """
         super().__init__(variables, name="muon")
-        self.momentum = momentum
+        self.weight_decay, self.momentum = weight_decay, momentum
         matrices = [variable for variable in variables if variable.shape.rank == 2]
         excluded = _found(exclude, matrices) if exclude else set()
         self.matrices = [matrix for matrix in matrices if id(matrix) not in excluded]
@@ -56,6 +64,7 @@ class Muon(Optimizer):
         self.adam.apply([gradients[shard.ref()] for shard in others], rate, update)
         for variable, m in zip(self.matrices, self.m, strict=True):
             parts = shards([variable])
+            axis = variable.axis if isinstance(variable, ShardedVariable) else 0
             part_gradients = [gradients[part.ref()] for part in parts]
             if any(gradient is None for gradient in part_gradients):
                 continue
@@ -65,11 +74,11 @@ class Muon(Optimizer):
             ]
             with tf.device(parts[0].device):
                 step = rate * 0.2 * max(variable.shape) ** 0.5
-                change = step * orthogonalized(tf.concat(ahead, axis=0))
-            rows = [part.shape[0] for part in parts]
-            for part, part_change in zip(parts, tf.split(change, rows), strict=True):
+                change = step * orthogonalized(tf.concat(ahead, axis))
+            lengths = [part.shape[axis] for part in parts]
+            for part, part_change in zip(parts, tf.split(change, lengths, axis), strict=True):
                 with tf.device(part.device):
-                    part.assign_sub(part_change)
+                    part.assign_sub(part_change + rate * self.weight_decay * part)
 
     def _ahead(self, m, gradient):
         """g + μ m, with the m after g."""

@@ -6,19 +6,33 @@ classification  digits, to measure how convolutional networks train on several m
 completion      image completion with discriminators
 pretty_clevr    from object to nearest object
 sudoku          Sudoku, and the command that solves puzzles
+triplet         digits are embedded, those of the same digit near each other
 
 task.py         the base class of tasks, and the results that they give
 reports.py      what the tasks' reports share
 
-A task's module has `create_task(config, data)`, whose config is the experiment's `model`, and
-`SCHEMAS`, the names and versions of schema of the prepared files that it takes.
+fields.py in a room, or the task's module itself, has `FIELDS`, what the fields of the experiment's
+`model` may be, and `SCHEMAS`, the names and versions of schema of the prepared files that it takes.
+task.py has `create_task(config, data)`, whose config is the experiment's `model`. All three are
+names of the room.
 """
 
 import importlib
 import pkgutil
 
-COMPUTE_DTYPES = "float32", "bfloat16"
+from rrn.fields import check_fields
+
 NO_TASKS = {"reports", "task"}  # modules that tasks share
+
+
+def task_names():
+    """The names of all tasks."""
+    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - NO_TASKS)
+
+
+def find_task(name):
+    """The module of the task `name`, one of `task_names()`."""
+    return importlib.import_module(f"rrn.tasks.{name}")
 
 
 def create_task(config, data):
@@ -27,21 +41,20 @@ def create_task(config, data):
     config: the experiment's config; data: `rrn.data.PreparedData`.
 
     Raises:
-      ValueError: no such task, a wrong compute_dtype, or data of another task.
+      ValueError: no such task, a field of `model` that does not fit, or data of another task.
     """
-    tasks = sorted({module.name for module in pkgutil.iter_modules(__path__)} - NO_TASKS)
-    if config.task not in tasks:
-        raise ValueError(f"task must be one of {', '.join(tasks)}, got {config.task!r}")
-    if config.model.compute_dtype not in COMPUTE_DTYPES:
-        raise ValueError(
-            f"model.compute_dtype must be one of {', '.join(COMPUTE_DTYPES)}, "
-            f"got {config.model.compute_dtype!r}"
-        )
-    module = importlib.import_module(f"rrn.tasks.{config.task}")
-    found = data.attributes.get("schema"), data.attributes.get("version")
-    if found not in module.SCHEMAS:
-        wanted = " or ".join(map(str, module.SCHEMAS))
-        raise ValueError(
-            f"{data.path}: schema and version are {found}, task {config.task} needs {wanted}"
-        )
+    if config.task not in task_names():
+        raise ValueError(f"task: expected one of {', '.join(task_names())}, got {config.task!r}")
+    module = find_task(config.task)
+    check_fields(config.model, module.FIELDS, "model")
+    check_schema(config.task, data.path, data.attributes)
     return module.create_task(config.model, data)
+
+
+def check_schema(task, path, attributes):
+    """Raises ValueError where a prepared file with these attributes is not one of the task's."""
+    found = attributes.get("schema"), attributes.get("version")
+    schemas = find_task(task).SCHEMAS
+    if found not in schemas:
+        wanted = " or ".join(map(str, schemas))
+        raise ValueError(f"{path}: schema and version are {found}, task {task} needs {wanted}")

@@ -2,12 +2,15 @@
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.pages import Example, Table
 from rrn.random import ExampleRandom, uniform
+from rrn.reading import Variable
 
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
@@ -39,6 +42,23 @@ class Results:
     by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What the figures say of a kind of metric.
+
+    Attributes:
+      title: what it is in words, and its unit.
+      factor: by what its numbers are multiplied, 100 where a share is shown in percent.
+      counted: if it is a list, what its places are, in a word.
+      first: the number of the list's first place.
+    """
+
+    title: str
+    factor: float = 1
+    counted: str = ""
+    first: int = 0
+
+
 class Task(abc.ABC):
     """A model with its inputs, losses and results; it knows no device, file or loop over updates.
 
@@ -48,7 +68,14 @@ class Task(abc.ABC):
       config: the experiment's `model`.
       network: the modules that run on every tower's device.
       encoder: the modules that run on the CPU, shared by all towers.
+      constants: name -> what the model took from its data, numbers or words. A weights file keeps
+        it, and the model is made again from it. By default nothing.
+      quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
+        slash and with it if there is one: "error/" is that of "error/task_01".
     """
+
+    constants: ClassVar[dict[str, Any]] = {}
+    quantities: ClassVar[Mapping[str, Quantity]] = {}
 
     def __init__(self, config: Any, network: tf.Module, encoder: tf.Module | None = None):
         """Keeps the config and the modules.
@@ -114,8 +141,8 @@ class Task(abc.ABC):
         """
         return {}
 
-    def training_only(self) -> list[tf.Module]:
-        """Returns modules of the network that only training needs; by default none.
+    def training_only(self) -> list[Variable]:
+        """Returns variables of the network that only training needs; by default none.
 
         Weights with which a training begins may lack them.
         """
@@ -154,6 +181,23 @@ class Task(abc.ABC):
         """Returns the variables w in the L2 term Σ w²/2; by default none."""
         return []
 
+    # Answers
+
+    def inputs(self) -> dict[str, tf.TensorSpec]:
+        """Returns what `predict` takes, by name; by default nothing: the task has no `predict`."""
+        return {}
+
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Answers, without data sets and draws. `rrn.export` writes it as a SavedModel.
+
+        Args:
+          inputs: name -> tensor, as `inputs` says; the first axis counts examples.
+
+        Returns:
+          name -> tensor, the first axis counts examples.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no predict")
+
     # Results
 
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
@@ -180,10 +224,23 @@ class Task(abc.ABC):
         by_step = {"loss": loss.tolist()} if loss.ndim else {}
         return Results({"loss": last}, error=last, by_step=by_step)
 
-    def table(self, results: Results) -> str:
-        """Writes the results as text; by default a line for each metric."""
-        return "\n".join(f"{name:<40}{value:12.4f}" for name, value in results.metrics.items())
+    def table(self, results: Results) -> Table | str:
+        """Makes a table of the results, or text of any form; by default a row for each metric."""
+        rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
+        return Table(("", "value"), rows)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
         """Draws the results: name -> figure; by default none."""
         return {}
+
+    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
+        """Shows what the network makes of a few examples, step by step; by default none.
+
+        It runs outside of `tf.function`, and should take a few seconds.
+
+        Args:
+          arrays: the split's tensors.
+          examples: ids of the examples that were evaluated, increasing.
+          seed: the experiment's, for `rrn.data.evaluation_batch`.
+        """
+        return []

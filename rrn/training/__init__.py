@@ -1,5 +1,6 @@
 """Experiments from config to results; no task is named here.
 
+start.py           what can be known is checked first, and only then TensorFlow loads
 experiment.py      one experiment: train, evaluate, follow a cluster, list the variables
 fields.py          what a config's fields may be, and which of them a stage may set
 unused.py          fields that are set and not used, which are an error
@@ -14,9 +15,17 @@ checkpoints.py     the states of training on disk
 workdir.py         the folder of a run and its files
 progress.py        the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
 curves.py          the figures of a run's metrics over its updates
+page.py            report.html: results, examples, figures, config and variables
 """
 
-from rrn.training.experiment import Experiment, run
-from rrn.training.trainer import Trainer
+from typing import TYPE_CHECKING
+
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.training.experiment import Experiment
+    from rrn.training.start import run
+    from rrn.training.trainer import Trainer
 
 __all__ = ["Experiment", "Trainer", "run"]
+__getattr__ = lazy_names(__name__, __all__, ["start", "experiment", "trainer"])

@@ -1,6 +1,8 @@
 """The states of training on disk: the last ones, and the best."""
 
+import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +16,73 @@ def restore_variables(path, variables, averaged):
     status.assert_existing_objects_matched().expect_partial()
 
 
+def problem(path):
+    """What is wrong with the checkpoint `path`, in a line; None if all of it can be read.
+
+    TensorFlow keeps a checksum of the index and of each tensor, and compares it here.
+    """
+    try:
+        reader = tf.train.load_checkpoint(str(path))
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)
+    except Exception as error:  # what TensorFlow raises for damaged bytes has many types
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    return None
+
+
+def newest_whole(folder):
+    """The newest checkpoint in `folder` that can be read; None if none was ever finished.
+
+    Newer ones that cannot be read are named and moved to `folder`/damaged.
+
+    Raises:
+      ValueError: there have been checkpoints, and none of them can be read.
+    """
+    folder, damaged = Path(folder), []
+    files = [path for path in folder.glob("ckpt-*.*") if path.stem[5:].isdecimal()]
+    for update in sorted({int(path.stem[5:]) for path in files}, reverse=True):
+        path = folder / f"ckpt-{update}"
+        said = problem(path)
+        if said is None:
+            _set_aside(folder, damaged)
+            for name, what in damaged:
+                print(f"{folder / name}: damaged, moved to {folder / 'damaged'}: {what}")
+            return str(path)
+        damaged.append((path.name, said))
+    if not (folder / "checkpoint").exists():  # at most a first one that a kill has cut off
+        return None
+    said = "".join(f"; {name}: {what}" for name, what in damaged) or ": its files are not there"
+    raise ValueError(
+        f"{folder}: the run has been saved, and none of its checkpoints can be restored{said}; put"
+        " the files back, or begin anew with --restart, which moves the old run aside"
+    )
+
+
+def _set_aside(folder, damaged):
+    for name, _ in damaged:
+        (folder / "damaged").mkdir(exist_ok=True)
+        for path in folder.glob(f"{name}.*"):
+            path.replace(folder / "damaged" / path.name)
+
+
+def _tidy(folder):
+    """Removes what a killed process left half written, and makes TensorFlow's list fit the files,
+    from which its manager learns what to replace.
+    """
+    for path in (p for kind in ("*_temp*", "*.tempstate*", "*.tmp*") for p in folder.glob(kind)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    updates = [path.stem[5:] for path in folder.glob("ckpt-*.index")]
+    paths = [str(folder / f"ckpt-{n}") for n in sorted(map(int, filter(str.isdecimal, updates)))]
+    try:
+        listed = tf.train.latest_checkpoint(str(folder))
+    except ValueError:  # the list is damaged
+        listed = None
+    if paths and listed != paths[-1]:
+        tf.compat.v1.train.update_checkpoint_state(str(folder), paths[-1], paths)
+    elif not paths:
+        (folder / "checkpoint").unlink(missing_ok=True)
+
+
 class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation error so far.
 
@@ -22,14 +91,19 @@ class Checkpoints:
     """
 
     def __init__(self, folder, every_updates, every_seconds, writer=None):
-        """writer: the device that reads and writes the files where variables are on several
-        machines; None if all are on this one.
+        """Finds the last state that can be restored.
+
+        writer: the device that reads and writes the files where variables are on several machines;
+        None if all are on this one.
+
+        Raises:
+          ValueError: there are checkpoints, and none can be restored.
         """
         self._options = tf.train.CheckpointOptions(experimental_io_device=writer)
-        self._folder = folder
+        self._folder = Path(folder)
         self._every_updates, self._every_seconds = every_updates, every_seconds
         self._saved_at = time.monotonic()
-        self.latest = tf.train.latest_checkpoint(str(folder / "last"))
+        self.latest = newest_whole(folder / "last")
 
     def latest_update(self):
         """The update of the last state, 0 if there is none."""
@@ -40,6 +114,8 @@ class Checkpoints:
         self.trainer = trainer
         self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
         checkpoint = tf.train.Checkpoint(trainer=trainer, best_error=self.best_error)
+        _tidy(self._folder / "last")
+        _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if self.latest:

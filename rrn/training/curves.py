@@ -1,54 +1,143 @@
 """How a run's results changed while it trained, as a figure."""
 
 import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-RUN = {"update", "seconds", "examples_per_second", "split", "stage"}  # no metrics
+from rrn.tasks.task import Quantity
 
-
-def draw_curves(lines):
-    """A panel for each kind of metric ("error" of "error/task_01"; a list is one kind), over the
-    number of updates, with a grey line where a stage begins.
-
-    lines: the run's training or validation lines of metrics.jsonl, at least one. Metrics of one
-    kind share a panel, their summary ("all", "mean") dashed; a list's go from dark to light.
-    """
-    from matplotlib import colormaps  # only drawing needs it
+if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
 
-    kinds = _by_kind(lines)
-    rows = -(-len(kinds) // 2)
-    figure = Figure(figsize=(10, 3.2 * rows), layout="constrained")
-    panels = list(figure.subplots(rows, 2, squeeze=False).flat)
-    for axes, kind in zip(panels, sorted(kinds), strict=False):
-        curves = kinds[kind]
-        for i, (label, points) in enumerate(sorted(curves.items())):
-            style = {"color": colormaps["viridis"](i / len(curves))}
-            if label in ("all", "mean"):
-                style = {"color": "black", "linestyle": "--"}
-            if isinstance(label, int):  # in a list; what its places mean is the task's
-                label = {0: "first", len(curves) - 1: "last"}.get(i, "_")
-            axes.plot(*zip(*points, strict=True), label=label, **style)
-        axes.set(title=kind, xlabel="updates")
-        for before, line in itertools.pairwise(lines):
-            if before.get("stage") != line.get("stage"):
-                axes.axvline(before["update"], color="0.8", zorder=0)
-        if len(curves) > 1:
-            axes.legend(fontsize=6, ncols=2)
-    for axes in panels[len(kinds) :]:
-        axes.set_axis_off()
+RUN = {"update", "seconds", "examples_per_second", "split", "stage"}  # no metrics
+SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
+TOGETHER = 8  # so many curves can be told apart in one panel
+COLUMNS = 5, 6, 7  # of small panels, if there are more; those that leave the fewest places empty
+WIDTH, PANEL, SMALL = 11, 2.8, 1.6  # inches: of the figure, and the panels' heights
+
+QUANTITIES = {  # those of every task
+    "loss": Quantity("loss"),
+    "mean_loss": Quantity("loss, mean over the steps"),
+    "gradient_norm": Quantity("length of the gradient"),
+    "learning_rate": Quantity("learning rate"),
+    "accuracy": Quantity("right answers, %", 100),
+    "accuracy_by_step": Quantity("right answers by step, %", 100, "step", 1),
+    "accuracy/": Quantity("right answers, %"),
+    "solved": Quantity("of the examples that leave, solved, %", 100),
+    "segments_to_solve": Quantity("segments until an example is solved"),
+    "share/": Quantity("share of the next batches by group, %", 100),
+}
+
+
+def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Quantity]) -> "Figure":
+    """Draws every kind of metric over the number of updates.
+
+    A kind is a metric, all metrics of one name before the slash, or a metric that is a list. Where
+    a kind has many curves, each has a small panel of its own, with the summary ("all", "mean") in
+    all of them. A grey line is where a stage begins.
+
+    Args:
+      lines: the run's training or validation lines of metrics.jsonl, at least one.
+      quantities: the task's `quantities`.
+
+    Returns:
+      The figure.
+    """
+    from matplotlib.figure import Figure  # only drawing needs it
+
+    quantities = {**QUANTITIES, **quantities}
+    kinds = sorted(_by_kind(lines, quantities).items())
+    few = [(kind, curves) for kind, curves in kinds if len(curves) <= TOGETHER + 1]
+    many = [(kind, curves) for kind, curves in kinds if len(curves) > TOGETHER + 1]
+    rows = [few[i : i + 2] for i in range(0, len(few), 2)]
+    heights = [PANEL] * len(rows)
+    heights += [0.6 + SMALL * math.ceil(len(curves) / COLUMNS[0]) for _, curves in many]
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    begins = [
+        before["update"]
+        for before, line in itertools.pairwise(lines)
+        if before.get("stage") != line.get("stage")
+    ]
+    for part, row in zip(parts, rows, strict=False):
+        panels = part.subplots(1, len(row), squeeze=False)[0]
+        for axes, (kind, curves) in zip(panels, row, strict=True):
+            _draw_together(axes, curves)
+            axes.set(title=_quantity(kind, quantities).title, xlabel="updates")
+    for part, (kind, curves) in zip(parts[len(rows) :], many, strict=True):
+        _draw_apart(part, curves)
+        part.suptitle(_quantity(kind, quantities).title)
+        part.supxlabel("updates", fontsize="medium")
+    for axes in figure.axes:
+        for update in begins:
+            axes.axvline(update, color="0.8", zorder=0)
     return figure
 
 
-def _by_kind(lines):
-    """Kind -> {metric's name in it: [(update, value)]}; what a line does not have is left out."""
+def _quantity(kind, quantities):
+    return quantities.get(kind) or Quantity(kind.rstrip("/").replace("_", " "))
+
+
+def _draw_together(axes, curves):
+    """All curves of a kind, with a legend beside them."""
+    from matplotlib import colormaps
+
+    for i, (label, points) in enumerate(curves.items()):
+        style = {"color": colormaps["viridis"](0.9 * i / len(curves))}
+        if label in SUMMARIES:
+            style = SUMMARY
+        axes.plot(*zip(*points, strict=True), label=label, **style)
+    if len(curves) > 1:
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _draw_apart(part, curves):
+    """A small panel for each curve of a kind."""
+    summaries = {label: points for label, points in curves.items() if label in SUMMARIES}
+    apart = {label: points for label, points in curves.items() if label not in SUMMARIES}
+    columns = min(COLUMNS, key=lambda number: -len(apart) % number)
+    rows, first = math.ceil(len(apart) / columns), None
+    for i, (label, points) in enumerate(apart.items()):
+        axes = part.add_subplot(rows, columns, i + 1, sharex=first, sharey=first)
+        first = first or axes
+        for summary, its_points in summaries.items():
+            axes.plot(*zip(*its_points, strict=True), label=summary, **SUMMARY)
+        axes.plot(*zip(*points, strict=True), label=label)
+        axes.set_title(label, fontsize="small")
+        axes.tick_params(labelsize="small", labelleft=i % columns == 0)
+        axes.tick_params(labelbottom=i + columns >= len(apart))
+    if summaries:
+        part.legend(first.lines[: len(summaries)], [*summaries], loc="outside upper right")
+
+
+def _by_kind(lines, quantities):
+    """Kind -> {curve's name: [(update, value)]}; what a line does not have is left out."""
     kinds = {}
     for line in lines:
         for name in line.keys() - RUN:
-            kind, _, label = name.partition("/")
+            before, slash, label = name.partition("/")
+            kind, values = before + slash, line[name]
+            quantity = _quantity(kind, quantities)
+            if not isinstance(values, list):
+                values = {_in_words(label): values}
+            else:
+                places = enumerate(values, quantity.first)
+                values = {f"{quantity.counted} {place}".strip(): v for place, v in places}
             curves = kinds.setdefault(kind, {})
-            values = {label: line[name]}
-            if isinstance(line[name], list):
-                values = dict(enumerate(line[name]))
             for label, value in values.items():
+                value = math.nan if value is None else quantity.factor * value
                 curves.setdefault(label, []).append((line["update"], value))
-    return kinds
+    return {kind: dict(sorted(curves.items(), key=_by_number)) for kind, curves in kinds.items()}
+
+
+def _in_words(label):
+    """task 1 for task_01."""
+    return " ".join(word.lstrip("0") or "0" for word in label.split("_")) if label else ""
+
+
+def _by_number(curve):
+    """A key that sorts task 2 before task 10, and summaries last."""
+    label, _ = curve
+    *words, last = label.rsplit(" ", 1)
+    return label in SUMMARIES, words, (int(last), "") if last.isdigit() else (-1, last)

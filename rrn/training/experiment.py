@@ -4,118 +4,139 @@ import contextlib
 import dataclasses
 import functools
 import time
-from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
 from rrn.data import read_prepared, training_inputs
-from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, serve, wait_for
-from rrn.distribute.devices import CPU, parse_devices
+from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
+from rrn.distribute.devices import parse_devices
+from rrn.distribute.showing import (
+    format_activations,
+    graph_with_variables,
+    list_activations,
+    write_graph,
+)
 from rrn.distribute.variables import (
     format_policies,
     format_variables,
     list_variables,
     plan_placement,
+    short_device,
 )
-from rrn.reading import module_variables
+from rrn.export import export
+from rrn.models import describe, saved_data, saved_fields, saved_task
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
-from rrn.training.fields import check_config
 from rrn.training.machines import ClusterMachines, OneMachine
+from rrn.training.page import make_page
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
-from rrn.training.unused import check_used
-from rrn.training.workdir import Workdir
-from rrn.weights import load_weights, model_variables, save_weights
+from rrn.training.workdir import flatten
+from rrn.weights import assign_weights, load_weights, model_variables, read_weights, save_weights
 
 
-def run(
-    config: ConfigDict,
-    name: str,
-    mode: str,
-    devices: str,
-    workdir: str | Path,
-    weights: str | Path | None = None,
-    cluster: Cluster | None = None,
-    sync: bool = True,
-    replicas_to_aggregate: int = 0,
-    startup_timeout: float = 60.0,
-) -> None:
-    """Trains, evaluates or shows the variables of one experiment.
+def carry_out(
+    config,
+    name,
+    mode,
+    devices,
+    workdir,
+    weights,
+    cluster,
+    sync,
+    replicas_to_aggregate,
+    startup_timeout,
+    model_fields,
+):
+    """Does what `rrn.training.run` is asked to do, of which it has checked what it could.
 
-    Args:
-      config: the experiment's config.
-      name: what the results call the config.
-      mode: "train" (which evaluates in the end), "evaluate" or "variables".
-      devices: the flag --devices; see `parse_devices`. A cluster's devices are its workers', so
-        that it must be "auto" there.
-      workdir: the folder of the run.
-      weights: a weights file to start from, or to evaluate in place of the run's.
-      cluster: the cluster in which this process has a role, if there is one.
-      sync: in a cluster, whether the workers' gradients make one update together.
-      replicas_to_aggregate: with `sync`, how many workers' gradients make an update, the first to
-        come; 0 for all.
-      startup_timeout: the seconds in which a cluster's processes must have found each other.
-
-    Raises:
-      ValueError: a config, flag or file does not fit. The message says which, and what would.
-      ConnectionError: a process of the cluster did not come or has failed.
-      FloatingPointError: a loss or its gradient is not finite.
+    workdir: a `Workdir`, locked if this process trains; else as there.
     """
-    if cluster and cluster.role in ("worker", "ps"):
-        return serve(cluster, startup_timeout)
-    if not cluster and (not sync or replicas_to_aggregate):
-        raise ValueError(
-            "--nosync and --replicas_to_aggregate are for clusters: --local_cluster or TF_CONFIG"
-        )
-    if cluster and mode == "evaluate":
-        raise ValueError("--mode evaluate runs on one machine: without --local_cluster, TF_CONFIG")
+    if mode == "export":
+        return _export(weights or workdir / "weights.h5", workdir.path, model_fields)
     tf.random.set_seed(config.seed)
     if cluster and cluster.role == "chief":
-        if devices != "auto":
-            raise ValueError(f"--devices={devices}: a cluster's devices are its workers'")
         machines = ClusterMachines(cluster, sync, replicas_to_aggregate, startup_timeout)
     else:
         if cluster:  # the evaluator, alone with what the chief has written
             config = config.copy_and_resolve_references()
-            config.variables.policy = "cpu"
-        machines = OneMachine(parse_devices(devices))
+            config.variables.policy, config.variables.axis = "cpu", "longest"
+        alone = mode == "train" and not cluster
+        machines = OneMachine(parse_devices(devices), sync or not alone)
     if all("CPU" in device for device in machines.devices):  # there it costs nothing
         tf.config.experimental.enable_op_determinism()
     if mode == "variables":
-        return Experiment(config, name, machines, Workdir(workdir), stand_in=CPU).show_variables()
+        stand_ins = machines.stand_ins()
+        return Experiment(config, name, machines, workdir, stand_ins).show_variables()
     with machines.ready():
-        experiment = Experiment(config, name, machines, Workdir(workdir))
+        if weights and mode == "evaluate":
+            read = read_weights(weights)
+            config, data = _saved(config, read, model_fields)
+            name = read.attributes.get("config", name)
+            return Experiment(config, name, machines, workdir, data=data).evaluate(weights)
+        experiment = Experiment(config, name, machines, workdir)
         if cluster and cluster.role == "evaluator":
             experiment.follow(cluster, startup_timeout)
         elif mode == "evaluate":
-            experiment.evaluate(weights)
+            experiment.evaluate()
         else:
             experiment.train(weights)
+
+
+def _export(weights, workdir, model_fields):
+    folder = workdir / "saved_model"
+    workdir.mkdir(parents=True, exist_ok=True)
+    print(f"{folder}\n{export(weights, folder, **model_fields)}")
+
+
+def _saved(config, weights, model_fields):
+    """(the config with the model of a weights file, what the file holds of its data).
+
+    Without either, and with None for the data, if the file has weights alone.
+    """
+    if "task" not in weights.attributes:
+        return config, None
+    if (task := saved_task(weights)) != config.task:
+        raise ValueError(
+            f"{weights.path}: its task is {task}, the config's {config.task}; "
+            f"--config names one of the file's task"
+        )
+    config = config.copy_and_resolve_references()
+    config.model = ConfigDict(saved_fields(weights, model_fields))
+    config.evaluate.path = config.evaluate.path or config.data.path
+    return config, saved_data(weights)
 
 
 class Experiment:
     """A task with its variables in their places, and the folder of its run."""
 
-    def __init__(self, config, name, machines, workdir, stand_in=None):
-        """machines: a `OneMachine` or `ClusterMachines`; stand_in: create all variables on this
-        device, and only say where they would be.
+    def __init__(self, config, name, machines, workdir, stand_ins=None, data=None):
+        """machines: a `OneMachine` or `ClusterMachines`; stand_ins: {device: the one to create its
+        variables on}, where the experiment is only shown; data: in place of those that the config
+        names.
         """
-        check_config(config)
-        check_used(config)
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
-        self.data = read_prepared(config.data.path)
+        self.data = data or read_prepared(config.data.path)
         create = functools.partial(create_task, config, self.data)
         self.placement = plan_placement(
-            create, config.variables.policy, machines.devices, machines.servers
+            create,
+            config.variables.policy,
+            machines.devices,
+            machines.servers,
+            config.variables.axis,
         )
-        with self.placement.scope(stand_in):
+        self.stand_ins = stand_ins or {}
+        with self.placement.scope(self.stand_ins):
             self.task = create()
         self.variables = model_variables(self.task)
+        # What weights files hold beside the weights.
+        self.about = {"config": name, **describe(config, self.data)}
+        self.constants = self.task.constants
         self.stages = stage_names(config.train)
 
     def train(self, weights=None):
@@ -132,11 +153,12 @@ class Experiment:
         if weights and num_done:
             print(f"{workdir.path} goes on from update {num_done}, without {weights}")
         elif weights:
-            modules = self.task.training_only()
-            optional = [v for module in modules for v in module_variables(module)]
-            if lacking := load_weights(weights, self.variables, optional):
+            begin, optional = read_weights(weights), self.task.training_only()
+            if begin.constants:
+                saved_data(begin).check_compatible(self.data)
+            if lacking := assign_weights(begin, self.variables, optional):
                 print(f"{weights} lacks {', '.join(lacking)}: begun anew")
-        arrays = self.data.arrays("train")
+        arrays = self._arrays(self.data, "train")
         inputs = self._inputs(arrays, num_done)
         trainer = self._trainer(arrays, inputs)
         self._evaluation_data()
@@ -155,7 +177,8 @@ class Experiment:
 
     def _trainer(self, arrays, inputs):
         specs = [dataset.element_spec for dataset in inputs]
-        return Trainer(self.task, self.config.train, self.machines.devices, specs, arrays)
+        config, devices = self.config.train, self.machines.devices
+        return Trainer(self.task, config, devices, specs, arrays, self.stand_ins)
 
     def _inputs(self, arrays, num_done=0, shares=None):
         """Each device's data set, for what follows the first `num_done` updates."""
@@ -191,13 +214,13 @@ class Experiment:
                     config.checkpoint_every_updates,
                 )
             ]
-            means, not_finite = update_maker.train(min(until_pauses))
-            if not_finite >= 0:
-                raise FloatingPointError(
-                    f"update {int(not_finite)}: the loss or its gradient is not finite; "
-                    f"the last good checkpoint is {checkpoints.latest or 'none'}"
-                )
+            means, bad_update = update_maker.train(min(until_pauses))
             num_done = int(trainer.update)
+            # Before anything is written: what is on disk stays good.
+            if bad_update >= 0:
+                raise _not_finite(bad_update, "the loss or its gradient", checkpoints)
+            if names := trainer.not_finite():
+                raise _not_finite(num_done, ", ".join(names), checkpoints)
             progress.training(num_done, means, stage)
             if num_done % config.evaluate_every_updates == 0 or plan.finished(num_done):
                 self._validate(trainer, evaluator, checkpoints, progress)
@@ -216,36 +239,45 @@ class Experiment:
         with averaged:
             results, loss = evaluator.results()
             num_done = int(trainer.update)
+            if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
+                raise _not_finite(num_done, "the validation's loss or error", checkpoints)
             progress.validation(num_done, loss, results.metrics)
             if trainer.sampler:
                 trainer.sampler.note(results)
                 progress.shares(num_done, trainer.shares())
             error = results.error
             best = self.stages or error <= checkpoints.best_error.numpy()
-            attributes = {"config": self.name, "update": num_done, "validation_error": error}
+            reached = {"update": num_done, "validation_error": error, "validation": results.metrics}
+            contents = self.variables, {**self.about, **reached}, self.constants
             if best:
-                save_weights(self.workdir / "weights.h5", self.variables, attributes)
+                save_weights(self.workdir / "weights.h5", *contents)
             if self.stages and (stage := trainer.plan.finished(num_done)):
-                save_weights(self._stage_weights(stage.name), self.variables, attributes)
+                save_weights(self._stage_weights(stage.name), *contents)
         if best:
             checkpoints.save_best(error)
 
     def _evaluation_data(self):
-        """The data that `config.evaluate` names; raises ValueError where its split is not there."""
+        """The data that `config.evaluate` names; raises ValueError where its split is not there or
+        has no examples.
+        """
         data = self.data.read_compatible(self.config.evaluate.path)
-        data.check_split(self.config.evaluate.split)
+        self._arrays(data, self.config.evaluate.split)
         return data
 
-    def _evaluator(self, data, split, num_examples):
-        config, arrays = self.config, data.arrays(split)
+    def _arrays(self, data, split):
+        """The split's tensors; raises ValueError where there is no example."""
+        arrays = data.arrays(split)
         if not self.task.num_examples(arrays):
             raise ValueError(f"{data.path}: its {split} split has no examples")
+        return arrays
+
+    def _evaluator(self, data, split, num_examples):
         return Evaluator(
             self.task,
-            config.evaluate,
+            self.config.evaluate,
             self.machines.evaluation_devices,
-            arrays,
-            config.seed,
+            self._arrays(data, split),
+            self.config.seed,
             num_examples,
         )
 
@@ -265,36 +297,49 @@ class Experiment:
             results, _ = evaluator.results()
         results = dataclasses.replace(results, by_stage=by_stage)
         by_stage = {stage: ended.metrics for stage, ended in by_stage.items()}
+        notes = self.data.attributes["notes"]  # of the training data
         workdir.path.mkdir(parents=True, exist_ok=True)
-        workdir.write_json(
-            "results.json",
-            {
-                "config": self.name,
-                "data": data.path,
-                "split": split,
-                "examples": len(evaluator.examples),
-                "metrics": results.metrics,
-                "by_step": results.by_step,
-                **({"by_stage": by_stage} if by_stage else {}),
-                "notes": data.attributes["notes"],
-            },
-        )
-        print(self.task.table(results))
+        written = {
+            "config": self.name,
+            "data": data.path,
+            "split": split,
+            "examples": len(evaluator.examples),
+            "metrics": results.metrics,
+            "by_step": results.by_step,
+            **({"by_stage": by_stage} if by_stage else {}),
+            "notes": notes,
+        }
+        workdir.write_json("results.json", written)
+        table = self.task.table(results)
+        print(table)
         print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples)} examples")
-        if notes := data.attributes["notes"]:
-            print(notes)
+        if notes:
+            print(f"trained on {self.data.attributes.get('file', self.data.path)}: {notes}")
         figures = self.task.figures(results)
         if not weights:
             figures = {**figures, **self._curves()}
-        for path in workdir.save_figures(figures):
+        paths = workdir.save_figures(figures)
+        for path in paths:
             print(f"figure: {path}")
+        self._write_page(written, table, evaluator, paths)
+
+    def _write_page(self, results, table, evaluator, figures):
+        """Writes report.html, with examples as the weights now make them."""
+        with tf.device(self.machines.evaluation_devices[0]):
+            arrays, examples = evaluator.arrays, evaluator.examples
+            shown = self.task.examples(arrays, examples, self.config.seed)
+        rows = list_variables(self.variables, {}, {})
+        page = make_page(results, table, shown, figures, flatten(self.config.to_dict()), rows)
+        print(f"report: {self.workdir.write_text('report.html', page)}")
 
     def _curves(self):
         """`training` and `validation`, where there is a line of either."""
         lines = {"training": [], "validation": []}
         for line in self.workdir.metrics():
             lines["validation" if "split" in line else "training"].append(line)
-        return {name: draw_curves(some) for name, some in lines.items() if some}
+        return {
+            name: draw_curves(some, self.task.quantities) for name, some in lines.items() if some
+        }
 
     def follow(self, cluster, startup_timeout):
         """Evaluates each new checkpoint on the validation split until the cluster's chief ends."""
@@ -329,17 +374,37 @@ class Experiment:
         return results
 
     def show_variables(self):
-        """Traces the updates and prints who reads and trains which variable, and where it lives."""
+        """Traces the updates and prints who reads and trains which variable, where it lives, and
+        which tensors each tower has of its own; writes each stage's graph for TensorBoard.
+        """
         arrays = self.data.arrays("train")
         trainer = self._trainer(arrays, self._inputs(arrays))
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
         if servers := self.machines.servers:
-            print(format_policies(self.placement.variables, servers))
+            print(format_policies(self.placement.variables, servers, self.config.variables.axis))
+        rows = list_activations(trainer.tower_activations)
+        self.workdir.write_json("activations.json", rows)
+        print(format_activations(rows))
+        folder = self.workdir / "events"
+        for stage, function in trainer.traced.items():
+            graph = graph_with_variables(function, trainer.variables, self._shown_names())
+            write_graph(folder / f"update_{stage}", graph)
+        print(f"graph of an update: tensorboard --logdir {folder}")
+
+    def _shown_names(self):
+        return {short_device(ours): shown for shown, ours in self.stand_ins.items()}
 
     def _write_variables(self, trainer):
         trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
-        places = self.placement.places
-        rows = list_variables(self.variables, trainer.tower_reads, trained, places)
+        reads, names = trainer.tower_reads, self._shown_names()
+        rows = list_variables(self.variables, reads, trained, names)
         self.workdir.write_json("variables.json", rows)
         return rows
+
+
+def _not_finite(update, what, checkpoints):
+    return FloatingPointError(
+        f"update {int(update)}: {what}: not finite; a lower train.learning_rate may help; "
+        f"the last good checkpoint is {checkpoints.latest or 'none'}"
+    )

@@ -4,24 +4,48 @@ import contextlib
 
 import tensorflow as tf
 
-from rrn.distribute.cluster import connect, reporting_failures, running
-from rrn.distribute.devices import CPU, cpu_beside
-from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients, SynchronousUpdates
+from rrn.distribute.cluster import wait_for
+from rrn.distribute.devices import CPU, cpu_beside, parse_devices
+from rrn.distribute.processes import connect, reporting_failures, running
+from rrn.training.worker_updates import (
+    AsynchronousTowers,
+    AsynchronousUpdates,
+    FirstGradients,
+    SynchronousUpdates,
+)
 
 
 class OneMachine:
-    """This process alone, with a tower on each of `devices`."""
+    """This process alone, with a tower on each of `devices`.
 
-    def __init__(self, devices):
+    sync: whether the towers make one update together; otherwise each makes its own.
+
+    Raises:
+      ValueError: one device alone is not to wait for others.
+    """
+
+    def __init__(self, devices, sync=True):
+        if not sync and len(devices) == 1:
+            raise ValueError(
+                f"--nosync: {devices[0]} is one device, which waits for no other; expected "
+                "several, as --devices=0,1 or cpu:2, or a cluster"
+            )
         self.devices = self.evaluation_devices = devices
+        self.sync = sync
         self.servers, self.cpus, self.writer = [], None, None
+
+    def stand_ins(self):
+        """{device: a device of this process that stands in for it}: none are needed."""
+        return {}
 
     def ready(self):
         return contextlib.nullcontext()
 
     def update_maker(self, trainer, arrays, seed):
         """What makes the trainer's updates: a `SynchronousUpdates` or what has its methods."""
-        return SynchronousUpdates(trainer)
+        if self.sync:
+            return SynchronousUpdates(trainer)
+        return AsynchronousTowers(trainer, arrays, seed)
 
 
 class ClusterMachines:
@@ -37,26 +61,33 @@ class ClusterMachines:
 
     def __init__(self, cluster, sync, replicas_to_aggregate, startup_timeout):
         num_workers = len(cluster.addresses["worker"])
-        if replicas_to_aggregate and not (sync and 0 < replicas_to_aggregate <= num_workers):
-            raise ValueError(
-                f"--replicas_to_aggregate={replicas_to_aggregate}: expected 1 to {num_workers}, "
-                "the number of workers, and --sync"
-            )
         self.servers = cluster.devices("ps")
-        if not (sync or self.servers):
-            raise ValueError("--nosync needs parameter servers: ps=N with N of at least 1")
         self.cluster, self.sync, self.num_workers = cluster, sync, num_workers
         self.num_gradients, self.startup_timeout = replicas_to_aggregate, startup_timeout
         self.devices, self.evaluation_devices = [CPU] * (num_workers if sync else 1), [CPU]
         self.cpus, self.writer, self._strategy = None, None, None
 
+    def stand_ins(self):
+        """Takes the cluster's devices by name, before there are any, to show an update.
+
+        Returns {device: a logical CPU device of this process, on which its variables are created}.
+        Without `sync` the one worker is the first.
+        """
+        self.devices = self.cluster.devices("worker")[: None if self.sync else 1]
+        devices = [*self.servers, *self.devices]
+        _, *ours = parse_devices(f"cpu:{1 + len(devices)}")  # the first one is the chief's
+        return dict(zip(devices, ours, strict=True))
+
     @contextlib.contextmanager
     def ready(self):
         """Within it the cluster runs, and this process is connected to it."""
-        min_workers = (self.num_gradients or self.num_workers) if self.sync else 0
-        with running(self.cluster), reporting_failures(self.cluster, min_workers):
-            self.use(connect(self.cluster, self.startup_timeout))
-            yield
+        min_workers = (self.num_gradients or self.num_workers) if self.sync else 1
+        return_seconds = None if self.sync else self.startup_timeout
+        with running(self.cluster):
+            wait_for(self.cluster.processes("ps", "worker"), self.startup_timeout)
+            with reporting_failures(self.cluster, min_workers, return_seconds):
+                self.use(connect(self.cluster, self.startup_timeout))
+                yield
 
     def use(self, strategy):
         """Takes the devices of the cluster to which this process is connected."""

@@ -38,7 +38,7 @@ class EvaluationProgress:
         self._started = self._reported_at = time.monotonic()
 
     def add(self, num_examples):
-        """So many examples more are done, those that fill up a last batch among them."""
+        """Counts so many examples more, those that fill up a last batch among them."""
         self._done = min(self._done + num_examples, self._num_examples)
         now = time.monotonic()
         if now - self._reported_at < self.SECONDS:
@@ -60,12 +60,16 @@ class Progress:
         self._reported_update = None
 
     def start(self, update):
-        """Training goes on from `update` now: time since the last report was spent otherwise."""
+        """Begins to measure the rate at `update`: time before now was spent otherwise."""
         self._reported_update, self._reported_at = update, time.monotonic()
 
     def training(self, update, means, stage=None):
-        """means: name -> mean since the last report, scalars or vectors; stage: its name, if the
-        run has several.
+        """Reports training since the last report.
+
+        Args:
+          update: the number of updates so far.
+          means: name -> mean since the last report, a scalar or a vector.
+          stage: the stage's name, None where the run has one alone.
         """
         now = time.monotonic()
         rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
@@ -80,7 +84,13 @@ class Progress:
         print("  ".join(parts), flush=True)
 
     def validation(self, update, loss, metrics):
-        """loss: the mean over all steps."""
+        """Reports a validation.
+
+        Args:
+          update: the number of updates so far.
+          loss: the mean over the examples and all steps.
+          metrics: name -> number, of the last step.
+        """
         self._write(update, {"split": "valid", "mean_loss": loss, **metrics}, "valid")
         numbers = "  ".join(
             f"{name} {value:.4g}"
@@ -90,7 +100,12 @@ class Progress:
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
     def shares(self, update, shares):
-        """shares: {group: its share of the next batches}, None where a stage draws without them."""
+        """Reports how much of the next batches each group gets.
+
+        Args:
+          update: the number of updates so far.
+          shares: group -> share; None where the stage draws in the task's own way.
+        """
         if not shares:
             return
         named = {f"share/{group:02d}": share for group, share in shares.items()}

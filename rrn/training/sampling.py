@@ -11,8 +11,12 @@ import tensorflow as tf
 def shares_by_error(errors, error_share):
     """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g / Σ error.
 
-    errors: validation errors `[groups]`, at least 0; error_share: s, from 0 to 1. Where all errors
-    are 0 the shares are equal.
+    Args:
+      errors: validation errors `[groups]`, at least 0.
+      error_share: s, from 0 to 1.
+
+    Returns:
+      The shares, whose sum is 1. Where all errors are 0 they are equal.
     """
     even = np.full(len(errors), 1.0 / len(errors))
     if not np.sum(errors):
@@ -27,7 +31,11 @@ class Sampler(tf.Module):
     """
 
     def __init__(self, task, arrays):
-        """task: the `rrn.tasks.task.Task`; arrays: the training split's.
+        """Finds the groups.
+
+        Args:
+          task: the `rrn.tasks.task.Task`.
+          arrays: the training split's.
 
         Raises:
           ValueError: the task has no groups.

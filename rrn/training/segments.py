@@ -12,7 +12,7 @@ The fresh example of a place is the one that the input pipeline draws for (seed,
 import tensorflow as tf
 
 from rrn.random import ExampleRandom, fold_in
-from rrn.reading import ShardedVariable
+from rrn.sharded import ShardedVariable
 
 KEYS = "seed", "rows"  # of a batch: those of its update's draws, not an example's
 LEAVING = 1_000  # what is folded into a batch's seed for the draws of who leaves
@@ -26,7 +26,13 @@ class Pool(tf.Module):
     """
 
     def __init__(self, task, batch_size, devices, batch_specs):
-        """batch_specs: each device's batches' `tf.TypeSpec`s.
+        """Makes a pool of empty places.
+
+        Args:
+          task: the `rrn.tasks.task.Task`.
+          batch_size: the number of places, of all devices together.
+          devices: the devices' names.
+          batch_specs: each device's batches' `tf.TypeSpec`s.
 
         Raises:
           ValueError: the task carries no state, or not every tensor of a batch has a row of known
@@ -61,8 +67,14 @@ class Pool(tf.Module):
         return parts[0] if len(parts) == 1 else ShardedVariable(parts, f"pool/{name}")
 
     def take(self, device, batch):
-        """(the examples of the `device`-th device's places, their state): those that stayed, and
-        else those of `batch`, in the initial state.
+        """Takes the examples that stayed, and fills the empty places with fresh ones.
+
+        Args:
+          device: the device's number.
+          batch: the fresh examples of the device's places.
+
+        Returns:
+          (the examples of the places, their state), which of fresh ones is the initial state.
         """
         stayed = _part(self._segments, device) > 0
         examples = {name: _part(rows, device) for name, rows in self._examples.items()}
@@ -73,12 +85,19 @@ class Pool(tf.Module):
         return chosen, _where(stayed, state, initial)
 
     def put(self, device, batch, state, solved, max_segments, leave_probability):
-        """Keeps the examples `batch` that stay, with the state after their segment.
+        """Keeps the examples that stay, with their state after a segment.
 
-        solved: booleans `[places]`.
+        Args:
+          device: the device's number.
+          batch: the examples that had the segment.
+          state: their state after it.
+          solved: whether each is solved, booleans `[places]`.
+          max_segments: how many segments an example may have.
+          leave_probability: with which a solved one leaves before that.
 
-        Returns metrics, {name: (sum, count)}, of the examples that leave: "solved", their share
-        that is, and "segments_to_solve".
+        Returns:
+          Metrics, name -> (sum, count), of the examples that leave: "solved", the share of them
+          that is, and "segments_to_solve".
         """
         random = ExampleRandom(fold_in(batch["seed"], LEAVING), batch["rows"], self.batch_size)
         segments_variable = _part(self._segments, device)

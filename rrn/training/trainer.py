@@ -22,9 +22,10 @@ class Trainer(tf.Module):
     regularized w), clipped, and a step of its optimizer. No other variables change.
     """
 
-    def __init__(self, task, config, devices, batch_specs, arrays=None):
+    def __init__(self, task, config, devices, batch_specs, arrays=None, stand_ins=None):
         """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s;
-        arrays: the training split's, which sampling by error needs.
+        arrays: the training split's, which sampling by error needs; stand_ins: {device: a device of
+        this process}, where updates are shown and not made.
 
         Raises:
           ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
@@ -41,11 +42,12 @@ class Trainer(tf.Module):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.pool = None
         if any(stage.max_segments > 1 for stage in self.plan.stages):
-            self.pool = Pool(task, config.batch_size, devices, batch_specs)
+            places = [(stand_ins or {}).get(device, device) for device in devices]
+            self.pool = Pool(task, config.batch_size, places, batch_specs)
         self.sampler = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
             self.sampler = Sampler(task, arrays)
-        self.tower_reads = {}
+        self.tower_reads, self.tower_activations = {}, {}
         # Traced now, when all variables exist; without AutoGraph, which would change what errors
         # say.
         self._functions = {
@@ -100,8 +102,10 @@ class Trainer(tf.Module):
         """
         towers = []
         for i, batch in enumerate(batches):
-            towers.append(self.tower(stage, i, batch))
+            with tf.name_scope(f"tower_{i}"):
+                towers.append(self.tower(stage, i, batch))
             self.tower_reads[f"tower {i}"] = towers[-1].reads
+            self.tower_activations[f"tower {i}"] = towers[-1].activations
         return self.average(stage, towers, [tf.size(batch["rows"]) for batch in batches])
 
     def average(self, stage, towers, counts):
@@ -146,6 +150,23 @@ class Trainer(tf.Module):
             if self.averages:
                 self.averages.update()
             return scalars, tf.reduce_all(finite)
+
+    def not_finite(self):
+        """The names of the variables that hold a number that is not finite: weights, slots,
+        averages, whatever a checkpoint of the trainer has.
+        """
+        numbers = [v for v in self.variables if v.dtype.is_floating]
+        found = zip(numbers, self._are_finite(), strict=True)
+        return [variable.name.removesuffix(":0") for variable, finite in found if not finite]
+
+    @tf.function(autograph=False)
+    def _are_finite(self):
+        finite = []
+        for variable in self.variables:
+            if variable.dtype.is_floating:
+                with tf.device(variable.device):
+                    finite.append(tf.reduce_all(tf.math.is_finite(variable)))
+        return finite
 
     def train(self, iterators, num_updates):
         """`num_updates` updates (a scalar tensor), all of one stage, from the devices' iterators.

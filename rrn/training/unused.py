@@ -19,6 +19,7 @@ UNSET = {
     "error_share": 0.0,
     "optimizer": "adam",
     "muon_exclude": "",
+    "muon_weight_decay": 0.0,
     "learning_rate": 0.0,
     "warmup_updates": 0,
     "decay": "constant",
@@ -30,6 +31,7 @@ UNSET = {
 # A field that is used only together with another: that one, the values with which it is, in words.
 NEEDS = {
     "muon_exclude": ("optimizer", lambda value: value == "muon", "muon"),
+    "muon_weight_decay": ("optimizer", lambda value: value == "muon", "muon"),
     "decay_rate": ("decay", lambda value: value == "exponential", "exponential"),
     "decay_updates": ("decay", lambda value: value == "exponential", "exponential"),
     "leave_probability": ("max_segments", lambda value: value > 1, "above 1"),

@@ -1,5 +1,7 @@
 """A run's folder and its files.
 
+lock            which process trains here, or was the last to
+earlier-N/      a run that --restart has moved aside
 config.json     the config, every field, and "config", its name
 metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
                 to train), "examples_per_second", "loss", ...}, means since the line before, and
@@ -11,15 +13,26 @@ results.json    {"config", "data", "split", "examples", "metrics": {name: value 
                 "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
 variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
                 "readers": {tower: reads an update}}]
+activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
 checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
-weights.h5      the best weights; in stages the last ones
+weights.h5      the best weights, with what makes the model again; in stages the last ones
+saved_model/    the model as --mode export writes it
 weights_*.h5    the weights at the end of each stage
 figures/*.png   the results, and over the updates those of training.png and validation.png
-events/         TensorBoard's scalars
+report.html     all of this to look at in a browser, and examples step by step: one file by itself
+events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
+
+A number that is not finite is null in all of them, as JSON has none.
 """
 
+import contextlib
+import fcntl
+import itertools
 import json
+import math
 import os
+import re
+import socket
 from pathlib import Path
 
 
@@ -32,20 +45,82 @@ class Workdir:
     def __truediv__(self, name):
         return self.path / name
 
+    @contextlib.contextmanager
+    def locked(self):
+        """Within it no other process that asks for it trains in the folder, which is made.
+
+        The system ends the lock with the process, however that ends. Another host is kept out where
+        the file system takes locks to its server: NFS does, some others do not. Where a file system
+        has no locks, that is said, and nobody is kept out.
+
+        Raises:
+          ValueError: another process trains there; the message says which.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise ValueError(
+                    f"--workdir={self.path}: {file.read().strip() or 'another process'} trains "
+                    "there; wait for it, or give another folder"
+                ) from None
+            except OSError as error:
+                print(f"{self.path}: no lock ({error.strerror}); start no second process there")
+            file.truncate(0)
+            file.write(f"process {os.getpid()} of {socket.gethostname()}\n")
+            file.flush()
+            yield
+
+    def set_aside(self):
+        """Moves all files but the lock to a new folder `earlier-N` of this one.
+
+        Returns:
+          That folder; None if there was nothing to move.
+        """
+        files = [path for path in self.path.iterdir() if path.name != "lock"]
+        files = [path for path in files if not re.fullmatch(r"earlier-\d+", path.name)]
+        if not files:
+            return None
+        numbers = itertools.count(1)
+        folder = next(f for n in numbers if not (f := self / f"earlier-{n}").exists())
+        folder.mkdir()
+        for path in files:
+            path.replace(folder / path.name)
+        return folder
+
     def create(self, config):
         """Makes the folder for `config` (a dict), or checks that it was made for the same.
 
         Raises:
-          ValueError: the folder holds a run of another config; the message lists the differences.
-            The fields of "evaluate" and "variables" may differ: results don't depend on them.
+          ValueError: as `check`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        file = self / "config.json"
-        if not file.exists():
+        self.check(config)
+        if not (self / "config.json").exists():
             self.write_json("config.json", config)
+
+    def check(self, config):
+        """Checks that the folder, if there is one, was made for `config` (a dict).
+
+        Raises:
+          ValueError: it holds a run of another config; the message lists the differences. The
+            fields of "evaluate" and "variables" may differ: results don't depend on them.
+        """
+        file = self / "config.json"
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"--workdir={self.path}: not a folder; expected one, or a new name")
+        if not file.exists():
             return
+        try:
+            there = json.loads(file.read_text())
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{file}: not JSON: {error}; give another --workdir, or put the file right"
+            ) from None
         wanted = json.loads(json.dumps(config))  # tuples are lists there
-        there, wanted = _flatten(json.loads(file.read_text())), _flatten(wanted)
+        there, wanted = flatten(there), flatten(wanted)
         differences = [
             f"  {name}: {there.get(name, 'absent')} there, {wanted.get(name, 'absent')} wanted"
             for name in sorted(there.keys() | wanted.keys())
@@ -60,24 +135,43 @@ class Workdir:
 
     def write_json(self, name, value):
         """Writes a file that appears whole or not at all."""
-        temporary = self / f"{name}.tmp"
-        temporary.write_text(json.dumps(value, indent=1) + "\n")
-        os.replace(temporary, self / name)
+        self.write_text(name, _json(value, indent=1) + "\n")
+
+    def write_text(self, name, text):
+        """Writes a file that appears whole or not at all; returns its path."""
+        with self._replacing(name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return self / name
 
     def append(self, name, line):
         with (self / name).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(_json(line) + "\n")
+
+    @contextlib.contextmanager
+    def _replacing(self, name):
+        """Yields a temporary path, whose file takes the name in the end, or goes if that fails."""
+        temporary = self / f"{name}.{os.getpid()}.tmp"
+        try:
+            yield temporary
+            os.replace(temporary, self / name)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def metrics(self):
-        """The lines of metrics.jsonl as dicts, up to one that a kill has cut off; none before
-        training.
+        """The lines of metrics.jsonl as dicts, without one that a kill has cut off; none before
+        training. A damaged line is named and left out, and those after it are kept.
         """
         file, lines = self / "metrics.jsonl", []
-        for line in file.read_text().splitlines() if file.exists() else ():
+        whole = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
+        for number, text in enumerate(whole, 1):
             try:
-                lines.append(json.loads(line))
-            except ValueError:
-                break
+                line = json.loads(text)
+                if not isinstance(line["update"], int):
+                    raise TypeError
+            except (ValueError, TypeError, LookupError, RecursionError):
+                print(f"{file}, line {number}: damaged, left out: {text[:60]!r}")
+            else:
+                lines.append(line)
         return lines
 
     def keep_metrics_until(self, update):
@@ -86,27 +180,39 @@ class Workdir:
         if not file.exists():
             return
         kept = [json.dumps(line) + "\n" for line in self.metrics() if line["update"] <= update]
-        temporary = self / "metrics.jsonl.tmp"
-        temporary.write_text("".join(kept))
-        os.replace(temporary, file)
+        with self._replacing("metrics.jsonl") as temporary:
+            temporary.write_text("".join(kept))
 
     def save_figures(self, figures):
         """name -> matplotlib figure; returns the paths."""
-        folder = self / "figures"
-        folder.mkdir(exist_ok=True)
-        paths = [folder / f"{name}.png" for name in figures]
-        for path, figure in zip(paths, figures.values(), strict=True):
-            figure.savefig(path, dpi=120)
-        return paths
+        (self / "figures").mkdir(exist_ok=True)
+        names = [f"figures/{name}.png" for name in figures]
+        for name, figure in zip(names, figures.values(), strict=True):
+            with self._replacing(name) as temporary:
+                figure.savefig(temporary, format="png", dpi=120)
+        return [self / name for name in names]
 
 
-def _flatten(value, prefix=""):
-    """{"a.b.0": 1} for {"a": {"b": [1]}}."""
+def _json(value, **options):
+    return json.dumps(_with_null(value), allow_nan=False, **options)
+
+
+def _with_null(value):
+    """The value with None in place of numbers that are not finite, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _with_null(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_null(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def flatten(value, prefix=""):
+    """{"a.b.0": 1} for {"a": {"b": [1]}}; an empty dict or list has no entry."""
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, dict):
         return {prefix[:-1]: value}
     flat = {}
     for key, item in value.items():
-        flat.update(_flatten(item, f"{prefix}{key}."))
+        flat.update(flatten(item, f"{prefix}{key}."))
     return flat

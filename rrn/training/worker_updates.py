@@ -1,4 +1,4 @@
-"""How a cluster's workers make updates: each by itself, or the first ones together.
+"""How workers or devices make updates: each by itself, or the first ones together.
 
 The classes share two methods: `use(inputs, shares)` says what the next updates are made of, and
 `train(num_updates)` makes so many of one stage and returns what `Trainer.train` returns.
@@ -7,6 +7,7 @@ The classes share two methods: `use(inputs, shares)` says what the next updates 
 import functools
 import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
@@ -66,67 +67,47 @@ def _refuse_pool(trainer, how):
         )
 
 
-class AsynchronousUpdates:
-    """Every worker reads the variables, takes gradients of a batch of its own and changes the
-    variables, without waiting for others.
+class _WithoutWaiting:
+    """What has updates of its own, a worker or a device, reads the variables, takes gradients of a
+    batch of its own and changes the variables, without waiting for others.
 
-    A batch has all of `batch_size` examples and is drawn by (seed, worker, the worker's count of
-    batches from the update at which it began). An update's number is the count of changes before
-    its own; its staleness is how many of them came between its reading and its writing. The trainer
-    has one device, by its name within a worker's process.
+    A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
+    of batches from the update at which it began). An update's number is the count of changes before
+    its own; its staleness is how many of them came between its reading and its writing.
     """
 
-    def __init__(self, trainer, strategy, num_workers, arrays, seed):
+    def __init__(self, trainer, num_workers, arrays, seed):
         _refuse_pool(trainer, "--nosync")
         self.trainer, self.num_workers = trainer, num_workers
-        self._arrays, self._seed, self._iterator = arrays, seed, None
-        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-        self._functions = {
-            stage.name: tf.function(functools.partial(self._update, stage), autograph=False)
-            for stage in trainer.plan.stages
-        }
+        self._arrays, self._seed = arrays, seed
 
-    def use(self, inputs, shares):
-        """shares: of groups in the batches to come; each worker makes inputs of its own."""
+    def _inputs(self, worker, first_update, shares):
+        """The data set of the worker's own batches."""
+        task, size = self.trainer.task, self.trainer.config.batch_size
+        args = task, self._arrays, size, 1, self._seed, first_update, 1 + worker
+        return training_inputs(*args, shares=shares)[0]
 
-        def own_inputs():
-            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-            task, size = self.trainer.task, self.trainer.config.batch_size
-            first, stream = self.trainer.update.read_value(), 1 + worker
-            return training_inputs(
-                task, self._arrays, size, 1, self._seed, first, stream, shares=shares
-            )[0]
-
-        self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
-
-    def _update(self, stage, iterator):
+    def _update(self, stage, number, iterator):
+        """One update, on the trainer's device with this number: what it reports, whether all is
+        finite, its own number, its staleness.
+        """
         trainer = self.trainer
         read_at = trainer.update.read_value()
         with tf.control_dependencies([read_at]):
-            losses, gradients, metrics = trainer.gradients(stage, [next(iterator)])
+            batch = next(iterator)
+            towers = [trainer.tower(stage, number, batch)]
+            losses, gradients, metrics = trainer.average(stage, towers, [tf.size(batch["rows"])])
         with tf.control_dependencies([g for g in tf.nest.flatten(gradients) if g is not None]):
             update = count_up(trainer.update)
         scalars, finite = trainer.apply(stage, losses, gradients, update)
         return {**scalars, **metrics}, finite, update, update - read_at
 
-    def train(self, num_updates):
-        """`num_updates` updates of one stage; as `Trainer.train`, and "staleness", its largest
+    def _report(self, results):
+        """What `Trainer.train` returns, from the updates' results; and "staleness", its largest
         value and how often it was 0, 1, ... (what is above counts as the last).
         """
-        first = int(self.trainer.update)
-        function = self._functions[self.trainer.plan.stage(first).name]
-        results = [
-            self._coordinator.schedule(function, args=(self._iterator,)) for _ in range(num_updates)
-        ]
-        self._coordinator.join()
-        # An update whose worker failed before it could report was made again by another worker.
-        self.trainer.update.assign(first + num_updates)
         means, staleness = Means(), []
-        for result in results:
-            try:
-                metrics, finite, update, stale = result.fetch()
-            except tf.errors.OpError:  # the report went with its worker; the update counts
-                continue
+        for metrics, finite, update, stale in sorted(results, key=lambda result: int(result[2])):
             means.add(update, metrics, finite)
             staleness.append(int(stale))
         staleness, last = np.array(staleness, int), 2 * self.num_workers
@@ -135,6 +116,84 @@ class AsynchronousUpdates:
             staleness_max=staleness.max(initial=0),
             staleness_counts=np.bincount(np.minimum(staleness, last), minlength=last + 1),
         )
+
+
+class AsynchronousTowers(_WithoutWaiting):
+    """Every device of this process makes updates by itself, from a thread of its own."""
+
+    def __init__(self, trainer, arrays, seed):
+        super().__init__(trainer, len(trainer.devices), arrays, seed)
+        self._iterators = None
+        self._functions = {
+            stage.name: [
+                tf.function(functools.partial(self._update, stage, number), autograph=False)
+                for number in range(self.num_workers)
+            ]
+            for stage in trainer.plan.stages
+        }
+
+    def use(self, inputs, shares):
+        """shares: of groups in the batches to come; each device has inputs of its own."""
+        first = int(self.trainer.update)
+        numbers = range(self.num_workers)
+        self._iterators = [iter(self._inputs(number, first, shares)) for number in numbers]
+
+    def train(self, num_updates):
+        """`num_updates` updates of one stage, whoever makes them; see `_report`."""
+        functions = self._functions[self.trainer.plan.stage(int(self.trainer.update)).name]
+        updates_left = iter(range(num_updates))  # each is taken once, as threads take turns
+
+        def work(function, iterator):
+            return [function(iterator) for _ in updates_left]
+
+        with ThreadPoolExecutor(self.num_workers) as threads:
+            made = list(threads.map(work, functions, self._iterators))
+        return self._report(result for some in made for result in some)
+
+
+class AsynchronousUpdates(_WithoutWaiting):
+    """Every worker of a cluster makes updates by itself.
+
+    The trainer has one device, by its name within a worker's process.
+    """
+
+    def __init__(self, trainer, strategy, num_workers, arrays, seed):
+        super().__init__(trainer, num_workers, arrays, seed)
+        self._iterator = None
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        self._functions = {
+            stage.name: tf.function(functools.partial(self._update, stage, 0), autograph=False)
+            for stage in trainer.plan.stages
+        }
+
+    def use(self, inputs, shares):
+        """shares: of groups in the batches to come; each worker makes inputs of its own."""
+
+        def own_inputs():
+            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+            return self._inputs(worker, self.trainer.update.read_value(), shares)
+
+        self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
+
+    def train(self, num_updates):
+        """`num_updates` updates of one stage; see `_report`."""
+        first = int(self.trainer.update)
+        function = self._functions[self.trainer.plan.stage(first).name]
+        results = [
+            self._coordinator.schedule(function, args=(self._iterator,)) for _ in range(num_updates)
+        ]
+        self._coordinator.join()
+        # An update whose worker failed before it could report was made again by another worker.
+        self.trainer.update.assign(first + num_updates)
+        return self._report(filter(None, map(_fetch, results)))
+
+
+def _fetch(result):
+    """An update's result, None if the report went with its worker; the update counts."""
+    try:
+        return result.fetch()
+    except tf.errors.OpError:
+        return None
 
 
 class FirstGradients:

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep import hdf5
+from data_prep import DataError, hdf5
 
 
 def test_write(tmp_path):
@@ -41,3 +41,48 @@ def test_a_failing_write_keeps_the_old_file(tmp_path, monkeypatch, failure):
         raise failure
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["file.h5"]
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "file.h5"
+    words = np.array(["a", "b"], object)
+    hdf5.write(path, {"numbers": np.arange(5000), "words": words}, {"schema": "s", "version": 1})
+    return path
+
+
+def test_what_was_written_is_read(written):
+    attributes, datasets = hdf5.read(written)
+    assert attributes == hdf5.attributes(written) == {"schema": "s", "version": 1}
+    assert datasets["words"].tolist() == ["a", "b"]
+    np.testing.assert_array_equal(datasets["numbers"], np.arange(5000))
+
+
+def test_any_changed_byte_is_noticed(written):
+    good = written.read_bytes()
+    places = [*range(0, 130), *range(500, len(good), 37), len(good) - 1]
+    for place in places:
+        changed = bytearray(good)
+        changed[place] ^= 1 << place % 8
+        written.write_bytes(changed)
+        with pytest.raises(DataError, match=r"file\.h5: (damaged|not a file)"):
+            hdf5.read(written)
+    for damaged in good[:-1], good[: len(good) // 2], good[:100], b"", good + b"\0":
+        written.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"file\.h5: (damaged|not a file)"):
+            hdf5.read(written)
+
+
+def test_a_file_that_others_change_or_make_is_refused(written):
+    with h5py.File(written, "a") as file:
+        file["numbers"][7] = 8
+    with pytest.raises(DataError, match=r"file\.h5: damaged, or changed after .* prepare it again"):
+        hdf5.read(written)
+    with h5py.File(written, "w") as file:
+        file["numbers"] = np.arange(3)
+    with pytest.raises(DataError, match=r"file\.h5: .* did not yet write a digest; prepare it"):
+        hdf5.read(written)
+    with pytest.raises(DataError, match=r"nothing\.h5: no such file"):
+        hdf5.read(written.with_name("nothing.h5"))
+    with pytest.raises(DataError, match="Is a directory"):
+        hdf5.read(written.parent)

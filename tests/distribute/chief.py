@@ -11,7 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.data import training_inputs
-from rrn.distribute.cluster import ROLES, connect, find_cluster, is_reachable, running
+from rrn.distribute.cluster import ROLES, find_cluster, is_reachable
+from rrn.distribute.processes import connect, running
 from rrn.distribute.variables import plan_placement, short_device
 from rrn.reading import shards
 from rrn.training.checkpoints import Checkpoints
@@ -25,7 +26,8 @@ FIELDS = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "num_updates": 100
 def make(machines, policy, folder):
     """(trainer, what makes its updates, its checkpoints) on some machines."""
     tf.random.set_seed(0)
-    placement = plan_placement(LineTask, policy, machines.devices, machines.servers)
+    axis = "1" if policy == "fixed_shards" else "longest"  # the others' shards are rows
+    placement = plan_placement(LineTask, policy, machines.devices, machines.servers, axis)
     with placement.scope():
         task = LineTask()
     args = task, task.arrays, 6, len(machines.devices), 0

@@ -1,5 +1,6 @@
 """Clusters: TF_CONFIG, servers, and `LineTask` on two workers and two servers of this machine."""
 
+import contextlib
 import json
 import os
 import socket
@@ -14,14 +15,18 @@ import pytest
 import tensorflow as tf
 
 from rrn.distribute import cluster as cluster_module
+from rrn.distribute import processes
 from rrn.distribute.cluster import (
+    REFUSED,
     Cluster,
     find_cluster,
+    find_missing,
     is_reachable,
     parse_tf_config,
-    reporting_failures,
+    probe,
     wait_for,
 )
+from rrn.distribute.processes import reporting_failures
 from rrn.tasks.task import Results
 from rrn.training import experiment
 from rrn.training.workdir import Workdir
@@ -66,7 +71,9 @@ def test_tf_config_is_read():
         (tf_config(ps=["h"]), "ps must be a list of \"HOST:PORT\", got \\['h'\\]"),
         (tf_config(ps="h:4"), "ps must be a list of \"HOST:PORT\", got 'h:4'"),
         (tf_config(ps=["h:99999"]), "ps: ports are 1 to 65535, got h:99999"),
-        (tf_config(ps=["h:3"]), "two processes cannot both be at h:3"),
+        (tf_config(ps=["h:3"]), "two processes cannot both be at h:3, h:3"),
+        (tf_config("worker", True), "task worker True: the cluster has 2 worker"),
+        ("[" * 100_000, "TF_CONFIG: not JSON: "),
     ],
 )
 def test_a_tf_config_that_does_not_fit_is_an_error(text, message):
@@ -94,37 +101,104 @@ def test_local_clusters_have_addresses_of_their_own(monkeypatch):
     assert find_cluster(None).role == "worker"
 
 
-def test_who_does_not_come_is_named():
-    with socket.socket() as there, socket.socket() as gone:
-        for each in (there, gone):
-            each.bind(("127.0.0.1", 0))
-        there.listen()
-        here, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (there, gone))
-        wait_for([("worker", 0, here)], 1.0)
-        message = rf"^worker 1 \({nobody}\) did not come within 0\.3 seconds$"
-        with pytest.raises(ConnectionError, match=message):
-            wait_for([("worker", 0, here), ("worker", 1, nobody)], 0.3)
+GREETING = b"\0\0\x18\4\0\0\0\0\0"  # the head of HTTP/2's frame of settings
 
 
-@pytest.mark.parametrize(("min_workers", "ends"), [(2, True), (1, False), (0, False)])
-def test_a_run_ends_even_where_tensorflow_does_not_notice(monkeypatch, capsys, min_workers, ends):
-    statuses, ended = [], threading.Event()
-    monkeypatch.setattr(cluster_module.os, "_exit", lambda s: (statuses.append(s), ended.set()))
-    monkeypatch.setattr(cluster_module, "GONE_SECONDS", 0.2)
-    monkeypatch.setattr(cluster_module, "PROBE_SECONDS", 0.02)
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as gone:
+@contextlib.contextmanager
+def listener(greeting=None):
+    """Yields the address of a process that greets whoever connects, or says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as connections:
+
+        def greet():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = connections.enter_context(server.accept()[0])
+                    connection.sendall(greeting)
+
+        if greeting:
+            threading.Thread(target=greet, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)  # ends `accept`
+
+
+@contextlib.contextmanager
+def nobody():
+    """Yields an address where nobody listens."""
+    with socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))
-        here, nobody = (f"127.0.0.1:{s.getsockname()[1]}" for s in (server, gone))
-        there = socket.create_server(("127.0.0.1", 0))
-        workers = [nobody, f"127.0.0.1:{there.getsockname()[1]}"]
-        cluster = Cluster({"chief": ["h:1"], "ps": [here], "worker": workers}, "chief", 0)
+        yield f"127.0.0.1:{gone.getsockname()[1]}"
+
+
+def test_who_answers():
+    with listener(GREETING) as server, listener(b"HTTP/1.1 ") as other, listener() as silent:
+        assert probe(server, 5) is None
+        assert probe(other, 5) == "is no server of TensorFlow's"
+        assert probe(silent, 0.1) == "does not answer"
+        with nobody() as gone:
+            assert probe(gone, 5) == REFUSED
+            members = [("worker", i, a) for i, a in enumerate([server, silent, gone])]
+            missing = {members[1]: "does not answer", members[2]: REFUSED}
+            assert find_missing(members, 0.1) == missing
+
+
+def test_who_does_not_come_is_named():
+    with listener(GREETING) as here, listener() as silent, nobody() as gone:
+        wait_for([("worker", 0, here)], 5)
+        for absent, what in ((gone, "refuses connections"), (silent, "does not answer")):
+            began = time.monotonic()
+            message = rf"^worker 1 \({absent}\) did not come within 0\.3 seconds .*: {what}$"
+            with pytest.raises(ConnectionError, match=message):
+                wait_for([("worker", 0, here), ("worker", 1, absent)], 0.3)
+            assert time.monotonic() - began < 5
+
+
+# Who is not there -> (min_workers, return_seconds) of runs that end, and of runs that do not
+FAILURES = {
+    "a worker is gone": ([(2, None)], [(1, None), (1, 0.0)]),
+    "a worker is silent": ([(2, None), (1, 60.0)], [(1, None)]),
+    "both workers are gone": ([(2, None), (1, None), (1, 0.0)], [(1, 60.0)]),
+    "the server is silent": ([(2, None), (1, None), (1, 60.0)], []),
+}
+
+
+@pytest.mark.parametrize(
+    ("failure", "settings", "ends"),
+    [
+        (failure, settings, ends)
+        for failure, (end, go_on) in FAILURES.items()
+        for ends, those in ((True, end), (False, go_on))
+        for settings in those
+    ],
+)
+def test_a_run_ends_even_where_tensorflow_does_not_notice(
+    monkeypatch, capsys, failure, settings, ends
+):
+    statuses, ended = [], threading.Event()
+    monkeypatch.setattr(processes.os, "_exit", lambda s: (statuses.append(s), ended.set()))
+    monkeypatch.setattr(processes, "GONE_SECONDS", 0.2)
+    monkeypatch.setattr(processes, "PROBE_SECONDS", 0.02)
+    monkeypatch.setattr(processes, "find_missing", lambda those: find_missing(those, 0.1))
+    with contextlib.ExitStack() as stack:
+        here = [stack.enter_context(listener(GREETING)) for _ in range(3)]
+        gone = [stack.enter_context(nobody()) for _ in range(2)]
+        silent = stack.enter_context(listener())
+        server, workers, lost = {
+            "a worker is gone": (here[0], [gone[0], here[1]], f"worker 0 ({gone[0]})"),
+            "a worker is silent": (here[0], [here[1], silent], f"worker 1 ({silent})"),
+            "both workers are gone": (here[0], gone, f"worker 0 ({gone[0]}), worker 1 ({gone[1]})"),
+            "the server is silent": (silent, here[1:], f"ps 0 ({silent})"),
+        }[failure]
+        cluster = Cluster({"chief": ["h:1"], "ps": [server], "worker": workers}, "chief", 0)
         began = time.monotonic()
-        with there, reporting_failures(cluster, min_workers):
+        with reporting_failures(cluster, *settings):
             assert ended.wait(20 if ends else 1) == ends
         assert time.monotonic() - began > 2 * 0.2
-    message = f"error: lost worker 0 ({nobody}); the same command goes on from the last checkpoint"
+    message = f"error: lost {lost}; the same command goes on from the last checkpoint"
+    printed = capsys.readouterr()
     assert set(statuses) == ({1} if ends else set())
-    assert set(capsys.readouterr().err.splitlines()) == ({message} if ends else set())
+    assert (message in printed.err) == ends
+    assert ends or all(f"{who}) " in printed.out for who in lost.removesuffix(")").split("), "))
 
 
 def test_a_machine_that_has_vanished_does_not_answer(monkeypatch):
@@ -138,6 +212,23 @@ def test_a_machine_that_has_vanished_does_not_answer(monkeypatch):
             waiting.setblocking(False)
             waiting.connect_ex(address)
         assert not is_reachable(f"127.0.0.1:{address[1]}")
+        assert probe(f"127.0.0.1:{address[1]}", 0.3) == "does not answer"
+
+
+def test_one_address_under_two_names_is_an_error(monkeypatch):
+    names = {"localhost": "127.0.0.1", "a": "10.0.0.1", "also_a": "10.0.0.1", "b": "10.0.0.2"}
+
+    def look_up(host):
+        if host not in names:
+            raise socket.gaierror(-2, "Name or service not known")
+        return names[host]
+
+    monkeypatch.setattr(cluster_module.socket, "gethostbyname", look_up)
+    for twice in (["127.0.0.1:7", "localhost:7"], ["a:7", "also_a:7"], ["10.0.0.1:7", "a:7"]):
+        with pytest.raises(ValueError, match=f"two .* cannot both be at {', '.join(twice)}"):
+            parse_tf_config(tf_config(worker=twice))
+    for other in (["127.0.0.1:7", "localhost:8"], ["a:7", "b:7"], ["unknown:7", "a:7"]):
+        parse_tf_config(tf_config(worker=other))
 
 
 def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monkeypatch, tmp_path):
@@ -209,6 +300,7 @@ def difference(reports, one, other):
 @pytest.mark.timeout(LIMIT + 30)
 def test_synchronous_updates_equal_one_devices(reports):
     servers = {f"/job:ps/task:{i}/CPU:0" for i in range(2)}
+    # The second are cut along their columns, the last along their rows.
     for name in ("sync round_robin", "sync fixed_shards", "first_2 balanced"):
         variables, *slots = reports[name]["places"]
         assert set(variables) == servers and slots == [variables] * 3

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from rrn.distribute.variables import format_policies, list_variables, plan_placement, variable_sizes
 from rrn.layers import Embedding, Linear
-from rrn.reading import ShardedVariable, module_variables, read, reading_scope, shards
+from rrn.reading import module_variables, read, reading_scope, shards
+from rrn.sharded import ShardedVariable
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.trainer import Trainer
 from rrn.weights import load_weights, model_variables, save_weights
@@ -15,9 +16,13 @@ from tests.helpers import CPUS, LineTask, line_batches, line_config
 EXAMPLES = np.random.default_rng(0).integers(12, size=[8, 6])
 
 
-def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=lambda: Linear(3, 2, name="layer")):
+def make_linear():
+    return Linear(3, 2, name="layer")
+
+
+def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=make_linear, axis="longest"):
     tf.random.set_seed(3)
-    with plan_placement(make, policy, CPUS[:1], servers).scope():
+    with plan_placement(make, policy, CPUS[:1], servers, axis).scope():
         return make()
 
 
@@ -34,12 +39,13 @@ def test_sizes_are_known_before_variables_exist():
     np.testing.assert_array_equal(tf.random.uniform([4]), first)
 
 
-def test_shards_are_rows_of_the_same_values_in_their_places():
-    whole, layer = make_layer("cpu", ()), make_layer()
+@pytest.mark.parametrize(("axis", "shapes"), [("0", [[1, 2], [2, 2]]), ("1", [[3, 1], [3, 1]])])
+def test_shards_are_parts_of_the_same_values_in_their_places(axis, shapes):
+    whole, layer = make_layer("cpu", ()), make_layer(axis=axis)
     assert isinstance(layer.w, ShardedVariable) and isinstance(whole.w, tf.Variable)
     assert [v.name for v in shards([layer.w])] == ["layer/w/part_0:0", "layer/w/part_1:0"]
     assert [v.device[-5:] for v in shards([layer.w, layer.b])] == ["CPU:1", "CPU:2"] * 2
-    assert [v.shape[0] for v in layer.trainable_variables] == [1, 1, 1, 2]
+    assert [v.shape for v in layer.trainable_variables] == [[1], [1], *shapes]
     assert module_variables(layer) == [layer.b, layer.w]
     for ours, theirs in ((layer.w, whole.w), (layer.b, whole.b)):
         assert ours.name == theirs.name.removesuffix(":0") and ours.shape == theirs.shape
@@ -55,25 +61,35 @@ def test_a_scope_reads_each_shard_once():
     np.testing.assert_array_equal(tensor, tf.concat(shards([layer.w]), 0))
 
 
-def test_sparse_gradients_are_each_shards_own():
+def test_a_sharded_variable_takes_values_of_its_shape_alone():
+    layer = make_layer(axis="1")
+    layer.w.assign(np.arange(6.0).reshape(3, 2))
+    np.testing.assert_array_equal(shards([layer.w])[1], [[1], [3], [5]])
+    with pytest.raises(ValueError, match=r"\(2, 3\)"):
+        layer.w.assign(np.zeros([2, 3]))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sparse_gradients_are_each_shards_own(axis):
     def make():
         return Embedding(5, 2, name="words")
 
-    whole, table = (make_layer(*args, make) for args in (("cpu", ()), ("fixed_shards", CPUS[1:3])))
+    whole = make_layer("cpu", (), make)
+    table = make_layer(make=make, axis=str(axis))
     gradients = []
     for embedding in (whole, table):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(embedding([4, 1, 1, 2]) ** 2)
         own = tape.gradient(loss, shards([embedding.table]))
         assert all(isinstance(gradient, tf.IndexedSlices) for gradient in own)
-        gradients.append(tf.concat([tf.convert_to_tensor(gradient) for gradient in own], 0))
+        gradients.append(tf.concat([tf.convert_to_tensor(gradient) for gradient in own], axis))
     np.testing.assert_array_equal(*gradients)
 
 
-def train(policy, servers, folder, updates):
+def train(policy, servers, folder, updates, axis="longest"):
     """The trainer after `updates` more updates from the last checkpoint in `folder`, saved."""
     tf.random.set_seed(0)
-    with plan_placement(LineTask, policy, CPUS[:1], servers).scope():
+    with plan_placement(LineTask, policy, CPUS[:1], servers, axis).scope():
         task = LineTask()
     checkpoints = Checkpoints(folder, 100, 1000)
     batches = line_batches(task, EXAMPLES)
@@ -95,21 +111,25 @@ def state(trainer):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """(folder, trainer after 5 updates): whole on one device, and in shards on two others."""
-    tf.random.set_seed(0)
-    folders = [tmp_path_factory.mktemp(name) for name in ("whole", "sharded")]
-    whole = train("cpu", (), folders[0], 5)
-    sharded = train("fixed_shards", CPUS[2:4], folders[1], 5)
-    return [(folders[0], whole), (folders[1], sharded)]
+    """[(folder, trainer after 5 updates)]: whole on one device, in rows and in columns on two."""
+    made = []
+    for axis in (None, "0", "1"):
+        folder = tmp_path_factory.mktemp("run")
+        args = ("cpu", (), folder, 5)
+        if axis:
+            args = ("fixed_shards", CPUS[2:4], folder, 5, axis)
+        made.append((folder, train(*args)))
+    return made
 
 
 def test_updates_of_shards_equal_those_of_whole_variables(runs):
-    (_, whole), (_, sharded) = runs
-    np.testing.assert_allclose(state(sharded), state(whole), rtol=0, atol=1e-6)
+    whole, *sharded = [state(trainer) for _, trainer in runs]
+    for values in sharded:
+        np.testing.assert_allclose(values, whole, rtol=0, atol=1e-6)
 
 
 def test_slots_stand_with_their_shard(runs):
-    _, (_, trainer) = runs
+    _, _, (_, trainer) = runs
     optimizer = trainer.plan.stages[0].objectives[0].optimizer
     places = [shard.device for shard in shards(trainer.model_variables)]
     assert {place[-5:] for place in places} == {"CPU:2", "CPU:3"}
@@ -117,13 +137,13 @@ def test_slots_stand_with_their_shard(runs):
         assert [slot.device for slot in shards(slots)] == places
 
 
-@pytest.mark.parametrize("saved", [0, 1])
+@pytest.mark.parametrize("saved", [0, 1, 2])
 def test_checkpoints_are_the_same_whole_or_in_shards(runs, saved, tmp_path):
     folder, trainer = runs[saved]
     for file in (folder / "last").iterdir():
         (tmp_path / "last").mkdir(exist_ok=True)
         (tmp_path / "last" / file.name).write_bytes(file.read_bytes())
-    policy, servers = ("balanced", CPUS[1:4]) if saved == 0 else ("cpu", ())
+    policy, servers = ("cpu", ()) if saved == 1 else ("balanced", CPUS[1:4])
     restored = train(policy, servers, tmp_path, 0)
     assert restored.update == 5
     np.testing.assert_array_equal(state(restored), state(trainer))
@@ -155,9 +175,10 @@ def test_the_list_has_each_shard_and_the_imbalance_of_every_policy():
     placement = plan_placement(
         lambda: Linear(3, 2, name="layer"), "fixed_shards", CPUS[:1], servers
     )
-    with placement.scope(stand_in=CPUS[0]):
+    with placement.scope(dict(zip(servers, CPUS[1:3], strict=True))):
         layer = Linear(3, 2, name="layer")
-    rows = list_variables([layer.w, layer.b], {}, {}, placement.places)
+    names = {f"CPU:{i + 1}": server for i, server in enumerate(servers)}
+    rows = list_variables([layer.w, layer.b], {}, {}, names)
     assert [(row["name"], row["shape"], row["bytes"]) for row in rows] == [
         ("layer/b/part_0", [1], 4),
         ("layer/b/part_1", [1], 4),

@@ -1,12 +1,14 @@
 """Muon against Keras."""
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from rrn.optimizers import Adam, Muon
 from rrn.optimizers.muon import orthogonalized
-from rrn.reading import ShardedVariable
+from rrn.sharded import ShardedVariable
 
 
 @pytest.mark.parametrize("shape", [[5, 8], [8, 5], [6, 6], [7, 1]])
@@ -19,13 +21,35 @@ def test_orthogonalized_keeps_the_singular_vectors_and_evens_out_the_values(shap
     assert shape[1] == 1 or values.max() > 2 * values.min()
 
 
-def test_muon_is_keras_muon_without_decay():
+def test_a_matrix_takes_the_steps_of_the_formula():
+    rng, rate, decay, momentum = np.random.default_rng(0), 0.03, 0.5, 0.9
+    start = rng.normal(size=[6, 4]).astype(np.float32)
+    variable, w, m = tf.Variable(start), start.astype(np.float64), np.zeros([6, 4])
+    muon = Muon([variable], weight_decay=decay, momentum=momentum)
+    for update in range(3):
+        g = rng.normal(size=[6, 4])
+        muon.apply([tf.constant(g, tf.float32)], tf.constant(rate), tf.constant(update))
+        m = momentum * m + g
+        step = orthogonalized(tf.constant(g + momentum * m, tf.float32)).numpy()
+        w = w - rate * decay * w - 0.2 * 6**0.5 * rate * step
+    np.testing.assert_allclose(variable, w, rtol=1e-4, atol=1e-5)
+
+
+ARGUMENTS = inspect.signature(getattr(tf.keras.optimizers, "Muon", object)).parameters
+
+
+@pytest.mark.skipif(
+    "adam_weight_decay" not in ARGUMENTS,
+    reason="older versions of Keras have none, or another Muon",
+)
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_muon_is_keras_muon_with_decay_of_matrices(decay):
     rng = np.random.default_rng(0)
     shapes = [6, 4], [4, 6], [4], [2, 3, 4], []
     ours = [tf.Variable(rng.normal(size=shape), dtype=tf.float32) for shape in shapes]
     theirs = [tf.keras.Variable(variable) for variable in ours]
-    muon = Muon(ours)
-    keras = tf.keras.optimizers.Muon(0.03, weight_decay=None, adam_weight_decay=None)
+    muon = Muon(ours, weight_decay=decay)
+    keras = tf.keras.optimizers.Muon(0.03, weight_decay=decay, adam_weight_decay=None)
     for update in range(5):
         gradients = [tf.constant(rng.normal(size=shape), tf.float32) for shape in shapes]
         muon.apply(gradients, tf.constant(0.03), tf.constant(update))
@@ -34,17 +58,19 @@ def test_muon_is_keras_muon_without_decay():
         np.testing.assert_allclose(our, their, rtol=1e-3, atol=1e-5)
 
 
-def test_muon_of_a_matrix_in_shards_is_muon_of_the_matrix():
+@pytest.mark.parametrize("axis", [0, 1])
+def test_muon_of_a_matrix_in_shards_is_muon_of_the_matrix(axis):
     rng = np.random.default_rng(0)
     value, bias = rng.normal(size=[5, 3]).astype(np.float32), tf.Variable([1.0, 2.0])
-    whole, parts = tf.Variable(value), [tf.Variable(value[:2]), tf.Variable(value[2:])]
-    sharded = ShardedVariable(parts)
+    whole, parts = tf.Variable(value), [tf.Variable(v) for v in np.split(value, [2], axis)]
+    sharded = ShardedVariable(parts, "w", axis)
     on_whole, on_shards = Muon([whole]), Muon([bias, sharded])
     for update in range(3):
         gradient = tf.constant(rng.normal(size=[5, 3]), tf.float32)
         on_whole.apply([gradient], 0.1, update)
-        on_shards.apply([tf.ones([2]), gradient[:2], gradient[2:]], 0.1, update)
-    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-5, atol=1e-6)
+        own = tf.split(gradient, [2, value.shape[axis] - 2], axis)
+        on_shards.apply([tf.ones([2]), *own], 0.1, update)
+    np.testing.assert_allclose(np.concatenate(parts, axis), whole, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(tf.convert_to_tensor(on_shards.m[0]), on_whole.m[0], rtol=1e-5)
     assert (bias.numpy() < [1.0, 2.0]).all()
 

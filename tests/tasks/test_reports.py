@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, format_accuracy
+from rrn.tasks.reports import accuracy_by_kind, accuracy_table, draw_accuracy
 
 CORRECT = np.array([[0, 1], [1, 1], [0, 0], [1, 0]], np.float32)
 KINDS = np.array([2, 0, 2, 0])
@@ -20,9 +20,13 @@ def test_results_by_kind_their_table_and_figure():
     assert results.by_step == by_step and results.error == 50
     assert results.metrics == {name: values[-1] for name, values in by_step.items()}
     assert results.group_errors == {0: 50, 2: 50}
-    table = format_accuracy(results, "jumps", [("paper", (90, 85, 80))]).splitlines()
-    rows = [["0", "2", "all"], ["100.0", "0.0", "50.0"], ["50.0", "50.0", "50.0"], ["90.0", "80.0"]]
-    assert [line[34:].split() for line in table] == rows
+    table = accuracy_table(results, "jumps", [("paper", (90, 85, 80))])
+    assert [list(row) for row in (table.columns, *table.rows)] == [
+        ["right, %; jumps:", "0", "2", "all"],
+        ["step 1", "100.0", "0.0", "50.0"],
+        ["step 2", "50.0", "50.0", "50.0"],
+        ["paper", "90.0", "80.0", ""],
+    ]
     axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
     drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
     assert drawn == {

@@ -71,4 +71,5 @@ def test_other_defaults(arrays):
     assert task.regularized() == [] and task.metrics({}, {}) == {}
     by_step = task.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})
     assert by_step == Results({"loss": 1.5}, error=1.5, by_step={"loss": [4.0, 1.5]})
-    assert task.table(by_step).split() == ["loss", "1.5000"] and task.figures(by_step) == {}
+    assert str(task.table(by_step)).split() == ["value", "loss", "1.5000"]
+    assert task.figures(by_step) == {} and task.examples({}, np.arange(2), 0) == []

@@ -89,3 +89,81 @@ def test_a_checkpoint_is_due_after_updates_or_seconds(tmp_path, monkeypatch):
     assert checkpoints.due()
     checkpoints.save()
     assert not checkpoints.due()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A folder with the states after updates 2 and 4."""
+    trainer, iterators = make_trainer()
+    checkpoints = tracked(tmp_path, trainer)
+    for _ in range(2):
+        trainer.train(iterators, tf.constant(2))
+        checkpoints.save()
+    return tmp_path
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 16
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "index lost": lambda last: (last / "ckpt-4.index").unlink(),
+    "data lost": lambda last: (last / "ckpt-4.data-00000-of-00001").unlink(),
+    "index cut": lambda last: (last / "ckpt-4.index").write_bytes(b"cut"),
+    "index empty": lambda last: (last / "ckpt-4.index").write_bytes(b""),
+    "data cut": lambda last: (last / "ckpt-4.data-00000-of-00001").write_bytes(b"cut"),
+    "index flipped": lambda last: flip(last / "ckpt-4.index", 40),
+    "data flipped": lambda last: flip(last / "ckpt-4.data-00000-of-00001", 12),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_the_newest_whole_state_is_restored(saved, damage, capsys):
+    DAMAGE[damage](saved / "last")
+    trainer, iterators = make_trainer()
+    checkpoints = tracked(saved, trainer)
+    assert checkpoints.latest_update() == trainer.update == 2
+    assert "last/ckpt-4: damaged, moved to" in capsys.readouterr().out
+    assert any((saved / "last" / "damaged").iterdir())
+    trainer.train(iterators, tf.constant(2))
+    checkpoints.save()
+    assert tracked(saved, make_trainer()[0]).latest_update() == 4
+    assert "damaged" not in capsys.readouterr().out
+
+
+def test_damaged_states_alone_are_an_error_and_stay(saved):
+    for update in 2, 4:
+        flip(saved / "last" / f"ckpt-{update}.data-00000-of-00001", 12)
+    files = sorted(path.name for path in (saved / "last").iterdir())
+    with pytest.raises(ValueError, match=r"none .* can be restored; ckpt-4: .*ckpt-2: .*--restart"):
+        Checkpoints(saved, 100, 1000)
+    assert sorted(path.name for path in (saved / "last").iterdir()) == files
+    for path in (saved / "last").glob("ckpt-*"):
+        path.unlink()
+    with pytest.raises(ValueError, match="its files are not there"):
+        Checkpoints(saved, 100, 1000)
+
+
+@pytest.mark.parametrize("text", [None, "", 'model_checkpoint_path: "ckpt-9"', "\0\1{"])
+def test_tensorflows_list_is_not_needed(saved, text):
+    state = saved / "last" / "checkpoint"
+    state.unlink() if text is None else state.write_text(text)
+    trainer, _ = make_trainer()
+    assert tracked(saved, trainer).latest_update() == trainer.update == 4
+    assert tf.train.latest_checkpoint(str(saved / "last")).endswith("ckpt-4")
+
+
+def test_what_a_killed_save_leaves_is_removed(saved):
+    (saved / "last" / "ckpt-6_temp").mkdir()
+    (saved / "last" / "ckpt-6_temp" / "part-00000-of-00001.index").write_bytes(b"half")
+    (saved / "last" / "checkpoint.tmp123").write_bytes(b"half")
+    assert tracked(saved, make_trainer()[0]).latest_update() == 4
+    assert not [p for p in (saved / "last").iterdir() if "tmp" in p.name or "temp" in p.name]
+
+
+def test_a_killed_first_save_is_no_checkpoint(tmp_path):
+    (tmp_path / "last").mkdir()
+    (tmp_path / "last" / "ckpt-2.data-00000-of-00001").write_bytes(b"half")
+    assert Checkpoints(tmp_path, 100, 1000).latest_update() == 0

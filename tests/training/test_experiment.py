@@ -10,13 +10,14 @@ import tensorflow as tf
 
 from rrn.distribute import Cluster
 from rrn.tasks.task import Results
-from rrn.training import experiment
+from rrn.training import experiment, run
 from rrn.training.checkpoints import Checkpoints
-from rrn.training.experiment import Experiment, run
+from rrn.training.experiment import Experiment
 from rrn.training.machines import OneMachine
+from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
 from rrn.weights import load_weights, save_weights
-from tests.helpers import CPUS, load_config, make_small
+from tests.helpers import CPUS, LineTask, line_batches, line_config, load_config, make_small
 
 
 @pytest.fixture
@@ -50,7 +51,11 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     for stages, expected in (((), [1, 2, 2, 4, 4]), (("first",), [1, 2, 3, 4, 5])):
         checkpoints.best_error.assign(np.inf)
         run = types.SimpleNamespace(
-            name="line", stages=stages, workdir=Workdir(tmp_path), variables=[variable]
+            stages=stages,
+            workdir=Workdir(tmp_path),
+            variables=[variable],
+            about={"config": "line"},
+            constants={},
         )
         kept = []
         for i, error in enumerate([9.9, 0.1, 0.2, 0.1, 3.0], 1):
@@ -63,6 +68,58 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
                 kept.append(file["w"][()])
                 assert file.attrs["update"] == kept[-1]
         assert kept == expected
+
+
+def line_run(tmp_path, results, **fields):
+    """A run of `LineTask` without its data: (run, trainer, checkpoints after every update)."""
+    config = line_config(
+        checkpoint_every_updates=1, log_every_updates=1, evaluate_every_updates=3, **fields
+    )
+    task = LineTask()
+    specs = [line_batches(task, [[0, 1]]).element_spec]
+    trainer = Trainer(task, config, CPUS[:1], specs)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", 1, 99)
+    checkpoints.track(trainer)
+    run = types.SimpleNamespace(
+        about={"config": "line"},
+        constants={},
+        config=types.SimpleNamespace(train=config),
+        data=None,
+        stages=(),
+        variables=trainer.model_variables,
+        workdir=Workdir(tmp_path),
+        _evaluator=lambda *_: types.SimpleNamespace(results=lambda: results),
+    )
+    run._validate = functools.partial(Experiment._validate, run)
+    return run, trainer, checkpoints
+
+
+@pytest.mark.parametrize("spoilt", [None, "weight", "loss"])
+def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
+    """What `train` gives for its update 2 is spoilt; without that the validation's loss is."""
+    run, trainer, checkpoints = line_run(tmp_path, (Results(metrics={}, error=0.0), np.nan))
+
+    def train(num_updates):
+        trainer.update.assign_add(num_updates)
+        if spoilt == "weight" and trainer.update == 2:
+            trainer.model_variables[0].assign(trainer.model_variables[0] * np.inf)
+        bad_update = 1 if spoilt == "loss" and trainer.update == 2 else -1
+        return {"loss": 1.0}, bad_update
+
+    maker = types.SimpleNamespace(use=lambda inputs, shares: None, train=train)
+    stop = types.SimpleNamespace(requested=False)
+    said, good = {
+        "weight": (f"update 2: {run.variables[0].name[:-2]}: not finite; ", 1),
+        "loss": ("update 1: the loss or its gradient: not finite; ", 1),
+        None: ("update 3: the validation's loss or error: not finite; ", 2),
+    }[spoilt]
+    with pytest.raises(FloatingPointError, match=rf"^{said}.*/last/ckpt-{good}$"):
+        Experiment._train_until_done(run, trainer, maker, None, None, checkpoints, stop)
+    last = Checkpoints(tmp_path / "checkpoints", 1, 99)
+    assert last.latest_update() == good
+    last.track(trainer)
+    assert trainer.not_finite() == []
+    assert not (tmp_path / "weights.h5").exists()
 
 
 def test_the_evaluator_of_a_cluster_leaves_the_given_config_as_it_is(config, monkeypatch, tmp_path):

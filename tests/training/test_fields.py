@@ -3,11 +3,12 @@
 import copy
 import dataclasses
 import math
-from types import SimpleNamespace
 
 import pytest
 
 from configs import Evaluate, Train
+from rrn.optimizers import DECAYS, OPTIMIZERS
+from rrn.tasks import find_task, task_names
 from rrn.training.fields import (
     EVALUATE_FIELDS,
     SHARED_OBJECTIVE_FIELDS,
@@ -17,6 +18,7 @@ from rrn.training.fields import (
     check_config,
     check_train,
 )
+from tests.helpers import load_config
 
 EVALUATE = vars(Evaluate(batch_size=1))
 OBJECTIVE = {"loss": "a", "modules": ("network",), "clip_norm": 1}
@@ -37,8 +39,16 @@ def train(**fields):
     return vars(Train(**{**given, "stages": copy.deepcopy(STAGES), **fields}))
 
 
-def config(evaluate=EVALUATE, policy="cpu", **fields):
-    return SimpleNamespace(train=train(**fields), evaluate=evaluate, variables={"policy": policy})
+def config(evaluate=EVALUATE, policy="cpu", axis="longest", **fields):
+    return {
+        "task": "ages",
+        "seed": 0,
+        "data": {"path": "ages.h5"},
+        "model": dict(load_config("ages.py").model),
+        "train": train(**fields),
+        "evaluate": evaluate,
+        "variables": {"policy": policy, "axis": axis},
+    }
 
 
 def error_of(check, *arguments):
@@ -54,6 +64,17 @@ def test_the_table_has_the_fields_of_the_config_and_their_types(data, fields):
     }
 
 
+def test_the_table_has_every_optimizer_and_decay():
+    """It names them, so as to need no TensorFlow."""
+    assert SHARED_OBJECTIVE_FIELDS["optimizer"].choices == tuple(OPTIMIZERS)
+    assert SHARED_OBJECTIVE_FIELDS["decay"].choices == DECAYS
+
+
+def test_every_task_has_a_table_with_a_compute_dtype():
+    for task in task_names():
+        assert find_task(task).FIELDS["compute_dtype"].choices == ("float32", "bfloat16")
+
+
 def test_what_fits_is_taken():
     check_config(config())
     check_config(config(stages=[], learning_rate=1))  # lists are tuples, integers are numbers
@@ -65,9 +86,9 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, -math.inf, True, "1", None])
+@pytest.mark.parametrize("wrong", [-1, 10**20, math.nan, math.inf, -math.inf, True, "1", None])
 @pytest.mark.parametrize(("part", "name"), NUMBERS)
-def test_numbers_that_are_none_and_numbers_too_small_are_named(part, name, wrong):
+def test_what_is_no_number_or_out_of_range_is_named(part, name, wrong):
     if part == "train":
         message = error_of(check_config, config(**{name: wrong}))
     else:
@@ -93,26 +114,27 @@ def test_an_objectives_own_fields_are_checked(name):
 
 
 TRAIN_MESSAGES = {
-    "least": ({"batch_size": 0}, "train.batch_size: expected an integer of at least 1, got 0"),
+    "least": ({"batch_size": 0}, "train.batch_size: expected an integer from 1 to 65,536, got 0"),
     "integer": (
-        {"batch_size": 8.0},
-        "train.batch_size: expected an integer of at least 1, got 8.0",
+        {"repeats": 8.0},
+        "train.repeats: expected an integer from 1 to 1,000,000,000, got",
     ),
     "below": (
         {"average_decay": 1.0},
-        "train.average_decay: expected a number of at least 0 and below 1, got 1.0",
+        "train.average_decay: expected a number from 0 to below 1, got 1.0",
     ),
-    "most": (
-        {"decay_rate": 1.5},
-        "train.decay_rate: expected a number of at least 0 and at most 1, got 1.5",
-    ),
+    "most": ({"decay_rate": 1.5}, "train.decay_rate: expected a number from 1e-06 to 1, got 1.5"),
     "choice": (
         {"optimizer": "sgd"},
         "train.optimizer: expected one of adam, rmsprop, muon, got 'sgd'",
     ),
     "string": ({"muon_exclude": 3}, "train.muon_exclude: expected a string, got 3"),
-    "stages": ({"stages": {"name": "one"}}, "train.stages: expected a tuple, each item a dict, "),
-    "stage": ({"stages": ("one",)}, "train.stages: expected a tuple, each item a dict, "),
+    "stages": ({"stages": {"name": "one"}}, "train.stages: expected a tuple, got {'name': "),
+    "stage": ({"stages": ("one",)}, "train.stages[0]: expected a dict, got 'one'"),
+    "no updates": (
+        {"stages": (), "num_updates": 0},
+        "train.num_updates: expected at least 1, got 0",
+    ),
     "unknown": ({"rate": 1}, "train.rate: no such field; fields are batch_size, "),
 }
 
@@ -124,13 +146,20 @@ def test_what_is_wrong_in_train_is_said(case):
 
 
 STAGE_MESSAGES = {
-    "number": ({"learning_rate": -1}, "learning_rate: expected a number of at least 0, got -1"),
+    "number": ({"learning_rate": -1}, "learning_rate: expected a number from 0 to "),
     "choice": ({"decay": "line"}, "decay: expected one of constant, cosine, exponential, got"),
     "one module": (
         {"modules": "network"},
-        "modules: expected a tuple, each item a string, got 'network'",
+        "modules: expected a tuple, got 'network'",
     ),
-    "name": ({"name": 1}, "name: expected a string, got 1"),
+    "module": ({"modules": (1,)}, "modules[0]: expected a string, got 1"),
+    "name": ({"name": "../a"}, "name: expected a string like [A-Za-z_][A-Za-z0-9_]*, got '../a'"),
+    "same name": ({"name": "first"}, "name: two stages cannot both be 'first'"),
+    "updates": ({"num_updates": 0}, "num_updates: expected at least 1, got 0"),
+    "option": (
+        {"options": {"num_steps": 0}},
+        "options.num_steps: expected an integer from 1 to 256",
+    ),
     "options": ({"options": ("num_steps", 3)}, "options: expected a dict, got"),
     "of the run": ({"batch_size": 1}, "batch_size: no such field; fields are name, options, "),
     "of a stage": (
@@ -153,6 +182,57 @@ def test_what_is_wrong_in_evaluate_and_variables_is_said():
     assert message == "evaluate.by_stage: expected True or False, got 1"
     message = error_of(check_config, config(policy="gpu"))
     assert message.startswith("variables.policy: expected one of cpu, first_device, ")
+    message = error_of(check_config, config(axis="rows"))
+    assert message == "variables.axis: expected one of longest, 0, 1, 2, 3, got 'rows'"
+
+
+WHOLE_MESSAGES = {
+    "task": ({"task": "babe"}, "task: expected one of ages, babi, "),
+    "seed": (
+        {"seed": 10**10},
+        "seed: expected an integer from 0 to 2,000,000,000, got 10000000000",
+    ),
+    "path": ({"data": {"path": 3}}, "data.path: expected a string like .+, got 3"),
+    "empty path": ({"data": {"path": ""}}, "data.path: expected a string like .+, got ''"),
+    "no path": ({"data": {}}, "data.path: missing, expected a string like .+"),
+    "part": ({"model": 3}, "model: expected a dict, got 3"),
+    "other part": ({"modle": {}}, "modle: no such field; fields are task, seed, data, model, "),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE_MESSAGES)
+def test_what_is_wrong_in_the_whole_is_said(case):
+    changes, message = WHOLE_MESSAGES[case]
+    assert error_of(check_config, {**config(), **changes}).startswith(message)
+    del (lacking := config())["variables"]
+    assert error_of(check_config, lacking) == "variables: missing, expected a dict"
+
+
+MODEL_NUMBERS = [
+    (task, name)
+    for task in task_names()
+    for name, field in find_task(task).FIELDS.items()
+    if field.type in (int, float)
+]
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**10, 10**400, math.nan, True, "1"])
+@pytest.mark.parametrize(("task", "name"), MODEL_NUMBERS)
+def test_a_models_fields_are_checked(task, name, wrong):
+    own = {"model": {name: wrong}}
+    message = error_of(check_config, {**config(), "task": task, **own})
+    assert message.startswith(f"model.{name}: expected a") and message.endswith(f", got {wrong!r}")
+
+
+def test_a_models_tuples_are_checked():
+    model = dict(load_config("completion.py").model)
+    for own, message in (
+        ({"hole": (0.5,)}, "model.hole: expected a tuple of 2 items, got (0.5,)"),
+        ({"hole": (0.25, 1)}, "model.hole[1]: expected a number from 0.01 to below 1, got 1"),
+        ({"dilations": (2, 0)}, "model.dilations[1]: expected an integer from 1 to 256, got 0"),
+    ):
+        whole = {**config(), "task": "completion", "model": {**model, **own}}
+        assert error_of(check_config, whole) == message
 
 
 def test_a_stage_may_set_what_an_objective_may():

@@ -9,7 +9,7 @@ from rrn.random import ExampleRandom
 from rrn.tasks.sudoku import Sudoku
 from rrn.training.segments import Pool
 from rrn.training.trainer import Trainer
-from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients
+from rrn.training.worker_updates import AsynchronousTowers, AsynchronousUpdates, FirstGradients
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_config, load_config
 
@@ -187,6 +187,7 @@ def test_workers_that_do_not_wait_cannot_carry_examples():
     for make in (
         lambda: FirstGradients(trainer, 1),
         lambda: AsynchronousUpdates(trainer, None, 2, {}, 0),
+        lambda: AsynchronousTowers(trainer, {}, 0),
     ):
         with pytest.raises(ValueError, match="carried examples need synchronous updates"):
             make()

@@ -67,6 +67,17 @@ def test_a_loss_that_is_finite_with_a_gradient_that_is_not_is_named():
     assert np.isfinite(means["loss"]) and bad_update == 0
 
 
+def test_variables_that_hold_a_number_that_is_not_finite_are_named():
+    trainer, iterators = line_trainer([[[0, 1]] * 3], average_decay=0.9)
+    trainer.train(iterators, tf.constant(1))
+    assert trainer.not_finite() == []
+    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    spoilt = [trainer.model_variables[0], optimizer.v[1], trainer.averages.averages[2]]
+    for variable, bad in zip(spoilt, [np.nan, np.inf, -np.inf], strict=True):
+        variable.scatter_nd_update([[0] * variable.shape.rank], [bad])
+    assert sorted(trainer.not_finite()) == sorted(v.name.removesuffix(":0") for v in spoilt)
+
+
 def test_means_are_weighted_by_counts_over_updates_and_towers():
     # kinds are 0 1 1 0 1 1 ...; the first tower's batches have 2 examples, the second's 4
     examples = [[[0, 1], [3, 6]], [[2, 4, 5, 7], [9, 1, 2, 3]]]

@@ -6,7 +6,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from configs import Evaluate, Train
-from rrn.training.fields import SHARED_OBJECTIVE_FIELDS, SHARED_STAGE_FIELDS, check_config
+from rrn.training.fields import SHARED_OBJECTIVE_FIELDS, SHARED_STAGE_FIELDS, check_train
 from rrn.training.unused import UNSET, check_used
 
 REQUIRED = {
@@ -28,9 +28,11 @@ CONTEST = {
 
 def make_config(by_stage=True, **train):
     evaluate = vars(Evaluate(batch_size=1, by_stage=by_stage))
-    train = vars(Train(**{**REQUIRED, **train}))
-    config = ConfigDict({"train": train, "evaluate": evaluate, "variables": {"policy": "cpu"}})
-    check_config(config)
+    updates = {} if "stages" in train else {"num_updates": 1}
+    stages = [{"name": f"stage_{i}", **stage} for i, stage in enumerate(train.get("stages", ()))]
+    train = vars(Train(**{**REQUIRED, **updates, **train, "stages": tuple(stages)}))
+    config = ConfigDict({"train": train, "evaluate": evaluate, "variables": {}})
+    check_train(config.train)
     return config
 
 
@@ -44,7 +46,7 @@ def test_what_is_unset_is_so_in_the_config():
 
 USED = {
     "one stage": {"num_updates": 5, "decay": "exponential", "decay_rate": 0.9, "decay_updates": 2},
-    "muon": {"num_updates": 5, "optimizer": "muon", "muon_exclude": "x"},
+    "muon": {"num_updates": 5, "optimizer": "muon", "muon_exclude": "x", "muon_weight_decay": 0.1},
     "stages": {"stages": STAGES, "l2": 0.1, "by_stage": False},
     "by one of the stages": {
         "stages": ({"num_updates": 1, "decay": "exponential"}, {"num_updates": 1}),
@@ -93,6 +95,10 @@ UNUSED = {
     "muon_exclude": (
         {"muon_exclude": "x"},
         "train.muon_exclude: not used without optimizer muon, got 'x': leave it ''",
+    ),
+    "muon_weight_decay": (
+        {"muon_weight_decay": 0.1},
+        "train.muon_weight_decay: not used without optimizer muon, got 0.1: leave it 0.0",
     ),
     "decay_rate": (
         {"decay": "cosine", "decay_rate": 0.5},

@@ -1,7 +1,12 @@
 """A run's folder."""
 
+import errno
+import fcntl
 import json
+import math
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -65,6 +70,60 @@ def test_json_appears_whole_or_not_at_all(workdir, monkeypatch):
     assert json.loads((workdir / "results.json").read_text()) == {"a": 1}
 
 
+def test_numbers_that_are_not_finite_are_null(workdir):
+    value = {"a": [1.0, math.nan], "b": {"c": (math.inf, -math.inf, 2)}}
+    workdir.write_json("results.json", value)
+    workdir.append("metrics.jsonl", {"update": 1, **value})
+    expected = {"a": [1.0, None], "b": {"c": [None, None, 2]}}
+    assert json.loads((workdir / "results.json").read_text()) == expected
+    assert workdir.metrics() == [{"update": 1, **expected}]
+
+
+def test_what_cannot_be_written_leaves_no_file(workdir, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        workdir.write_json("results.json", {"a": 1})
+    assert os.listdir(workdir.path) == ["config.json"]
+
+
+def test_a_folder_that_is_locked_is_refused_until_its_process_is_gone(tmp_path):
+    workdir = Workdir(tmp_path / "run")
+    code = "import sys, time; from rrn.training.workdir import Workdir\n"
+    code += "with Workdir(sys.argv[1]).locked(): print(flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", code, str(workdir.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        try:
+            other.stdout.readline()
+            message = f"^--workdir={workdir.path}: process {other.pid} of .* trains there; "
+            with pytest.raises(ValueError, match=message), workdir.locked():
+                pass
+        finally:
+            other.kill()
+    with workdir.locked():
+        assert (workdir / "lock").read_text().startswith(f"process {os.getpid()} of ")
+    with workdir.locked():
+        pass
+
+
+def test_where_a_file_system_has_no_locks_that_is_said(workdir, monkeypatch, capsys):
+    def none(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with workdir.locked():
+        said = f"{workdir.path}: no lock (No locks available); start no second process there\n"
+        assert capsys.readouterr().out == said
+
+
+def test_a_config_that_is_damaged_is_named(workdir):
+    (workdir / "config.json").write_text('{"train"')
+    with pytest.raises(ValueError, match=r"config\.json: not JSON: .*another --workdir"):
+        workdir.check(CONFIG)
+
+
 def lines_of(workdir):
     return [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
 
@@ -115,3 +174,29 @@ def test_figures(workdir):
     paths = workdir.save_figures({"errors": Figure(), "steps": Figure()})
     assert paths == [workdir.path / "figures" / f"{name}.png" for name in ("errors", "steps")]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_a_damaged_line_of_the_metrics_is_left_out_and_those_after_it_stay(workdir, capsys):
+    for update in range(1, 6):
+        workdir.append("metrics.jsonl", {"update": update, "loss": 0.5})
+    file = workdir / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[1], lines[2] = b'{"update": 2, "lo\xff\n', b"[3]\n"
+    file.write_bytes(b"".join(lines) + b'{"update": 6, "cut')
+    workdir.keep_metrics_until(4)
+    assert [line["update"] for line in workdir.metrics()] == [1, 4]
+    said = capsys.readouterr().out
+    assert "metrics.jsonl, line 2: damaged, left out" in said and "line 3: damaged" in said
+    assert "line 6" not in said
+
+
+def test_an_old_run_is_set_aside_whole(workdir):
+    workdir.append("metrics.jsonl", {"update": 1})
+    with workdir.locked():
+        assert workdir.set_aside() == workdir / "earlier-1"
+        assert workdir.set_aside() is None
+        workdir.create(changed(l2=3))
+        assert workdir.set_aside() == workdir / "earlier-2"
+    assert sorted(os.listdir(workdir.path)) == ["earlier-1", "earlier-2", "lock"]
+    assert sorted(os.listdir(workdir / "earlier-1")) == ["config.json", "metrics.jsonl"]
+    assert json.loads((workdir / "earlier-1" / "config.json").read_text()) == CONFIG

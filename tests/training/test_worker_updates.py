@@ -1,5 +1,6 @@
-"""What workers' updates count and drop, in this process, where their order is known."""
+"""What updates of workers and of devices count and drop, in this process."""
 
+import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,8 +9,14 @@ import pytest
 import tensorflow as tf
 
 from rrn.data import training_inputs
+from rrn.training.machines import OneMachine
 from rrn.training.trainer import Trainer
-from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients, count_up
+from rrn.training.worker_updates import (
+    AsynchronousTowers,
+    AsynchronousUpdates,
+    FirstGradients,
+    count_up,
+)
 from tests.helpers import CPUS, LineTask, line_config
 
 BATCH_SIZE = 6
@@ -51,7 +58,7 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
 
     updates = types.SimpleNamespace(trainer=trainer)
     stage = trainer.plan.stages[0]
-    update = tf.function(lambda: AsynchronousUpdates._update(updates, stage, Others()))
+    update = tf.function(lambda: AsynchronousUpdates._update(updates, stage, 0, Others()))
     for begun in (0, 4):
         _, finite, number, staleness = update()
         assert finite and number == begun + 3 and staleness == 3
@@ -59,6 +66,85 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
         expected.update.assign(begun + 3)
         expected.train([iter(inputs[0].skip(begun // 4))], tf.constant(1))
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
+
+
+def test_one_device_without_waiting_makes_the_updates_of_its_own_batches():
+    trainer, inputs = make(1)
+    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates.use(inputs, None)
+    means, bad_update = updates.train(3)
+    assert trainer.update == 3 and bad_update == -1
+    assert means["staleness"] == means["staleness_max"] == 0
+    assert means["staleness_counts"].tolist() == [3, 0, 0]
+    expected, _ = make(1)
+    own = training_inputs(trainer.task, trainer.task.arrays, BATCH_SIZE, 1, 0, 0, stream=1)
+    theirs, _ = expected.train([iter(own[0])], tf.constant(3))
+    np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
+    assert means["loss"] == pytest.approx(float(theirs["loss"]), abs=1e-6)
+
+
+def test_two_devices_update_by_themselves_with_batches_of_their_own():
+    """A barrier lets both read the variables before either changes them."""
+    trainer, inputs = make(2)
+    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates.use(inputs, None)
+    barrier, seen = threading.Barrier(2), [[], []]
+
+    class Together:
+        def __init__(self, number, iterator):
+            self.number, self.iterator = number, iterator
+
+        def __next__(self):
+            batch = next(self.iterator)
+
+            def wait(examples):
+                seen[self.number].append(examples.numpy().tolist())
+                barrier.wait(60)
+                return examples
+
+            with tf.control_dependencies([tf.py_function(wait, [batch["examples"]], tf.int32)]):
+                return {name: tf.identity(tensor) for name, tensor in batch.items()}
+
+    updates._iterators = [Together(i, iterator) for i, iterator in enumerate(updates._iterators)]
+    means, bad_update = updates.train(20)
+    assert trainer.update == 20 and bad_update == -1
+    counts = means["staleness_counts"]
+    assert counts.sum() == 20 and len(counts) == 5
+    # Of two that have read the same, the second to write is at least one behind.
+    assert means["staleness"] >= 0.5 and 1 <= means["staleness_max"] <= 2
+    for number in range(2):  # ten batches of its own stream each
+        stream = training_inputs(
+            trainer.task, trainer.task.arrays, BATCH_SIZE, 1, 0, 0, stream=1 + number
+        )[0]
+        own = [batch["examples"].numpy().tolist() for batch in stream.take(10)]
+        assert seen[number] == own
+    assert seen[0] != seen[1]
+
+
+def test_devices_that_do_not_wait_learn():
+    trainer, inputs = make(2)
+    updates = OneMachine(CPUS[:2], sync=False).update_maker(trainer, trainer.task.arrays, 0)
+    updates.use(inputs, None)
+    first, _ = updates.train(20)
+    for _ in range(4):
+        last, _ = updates.train(20)
+    assert trainer.update == 100 and last["staleness_counts"].sum() == 20
+    assert last["loss"] < 0.7 * first["loss"]
+
+
+def test_a_loss_that_is_not_finite_is_told_with_the_first_update_that_has_it():
+    trainer, inputs = make(2)
+    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates.use(inputs, None)
+    assert updates.train(4)[1] == -1
+    shard = trainer.model_variables[0]
+    shard.assign(tf.fill(shard.shape, np.nan))
+    assert updates.train(4)[1] == 4
+
+
+def test_one_device_alone_waits_for_nobody():
+    with pytest.raises(ValueError, match=r"--nosync: /device:CPU:0 is one device, .*cpu:2"):
+        OneMachine(CPUS[:1], sync=False)
 
 
 @pytest.fixture(scope="module")

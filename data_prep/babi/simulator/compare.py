@@ -23,10 +23,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import h5py
 import numpy as np
 
-from data_prep import DataError
+from data_prep import DataError, hdf5
 from data_prep.babi.stories import Question, Story, words
 
 CLASSES = {
@@ -69,8 +68,8 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
     distances, noise = {}, {}
     for name in MEASURES:
         measured = _MEASURED[name]
-        distances[name] = _distance(_count(one, measured), _count(two, measured))
-        halves = _distance(_count(one[::2], measured), _count(one[1::2], measured))
+        distances[name] = distance(_count(one, measured), _count(two, measured))
+        halves = distance(_count(one[::2], measured), _count(one[1::2], measured))
         # Halves of n stories lie as far apart as two samples of n / 2, that is 2 / sqrt(n).
         noise[name] = halves / 2 * (1 + len(one) / len(two)) ** 0.5
     return Comparison(
@@ -119,8 +118,13 @@ def _count(stories: Sequence[Story], measured: Measured) -> Counter:
     return Counter(value for story in stories for value in measured(story))
 
 
-def _distance(one: Counter, two: Counter) -> float:
-    """Returns the total variation distance, from 0 to 1, of two normalized counts."""
+def distance(one: Counter, two: Counter) -> float:
+    """Returns the total variation distance, from 0 to 1, of two normalized counts.
+
+    Args:
+        one: how often each value occurs on one side.
+        two: the same on the other side.
+    """
     n, m = one.total() or 1, two.total() or 1
     return sum(abs(one[value] / n - two[value] / m) for value in one.keys() | two.keys()) / 2
 
@@ -134,23 +138,18 @@ def read(path: Path) -> dict[int, list[Story]]:
     Raises:
         DataError: there is no such file, or it is not a prepared bAbI file.
     """
-    if not path.is_file():
-        raise DataError(f"{path}: no such file; prepare it with python -m data_prep babi --out")
-    if not h5py.is_hdf5(path):
-        raise DataError(f"{path}: not an HDF5 file")
-    stories: dict[int, list[Story]] = {}
-    with h5py.File(path) as file:
-        if file.attrs.get("schema") != "babi":
-            raise DataError(f"{path}: not a prepared bAbI file")
-        vocabulary = np.array(file["vocabulary"].asstr())
-        lengths = file["sentences/length"][:]
-        sentences = [
-            " ".join(vocabulary[row[:length]])
-            for row, length in zip(file["sentences/tokens"][:], lengths, strict=True)
-        ]
-        for split in ("train", "valid"):
-            for story in _stories({k: v[:] for k, v in file[split].items()}, sentences, vocabulary):
-                stories.setdefault(story.task, []).append(story)
+    attributes, datasets = hdf5.read(path)
+    if attributes.get("schema") != "babi":
+        raise DataError(f"{path}: not a prepared bAbI file")
+    vocabulary, stories = datasets["vocabulary"], {}
+    lengths, tokens = datasets["sentences/length"], datasets["sentences/tokens"]
+    sentences = [
+        " ".join(vocabulary[row[:length]]) for row, length in zip(tokens, lengths, strict=True)
+    ]
+    for split in ("train", "valid"):
+        own = {n.removeprefix(f"{split}/"): array for n, array in datasets.items() if split in n}
+        for story in _stories(own, sentences, vocabulary):
+            stories.setdefault(story.task, []).append(story)
     return stories
 
 

@@ -47,11 +47,16 @@ class AgesNetwork(tf.Module):
 
 
 def sinusoids(weights):
-    """As large as `weights` `[100, size]`, but each column a sinusoid over the years, with 1, 2, 4,
-    ..., 32 cycles in a century.
+    """Draws sinusoids over the years, each with 1, 2, 4, 8, 16 or 32 cycles in a century.
 
-    Low frequencies make near ages alike, high ones tell them apart; and with so few of them, to add
+    Low frequencies make near ages alike, and high ones tell them apart. With so few of them, to add
     years is to turn a few angles.
+
+    Args:
+      weights: `[100, size]`, whose standard deviation the sinusoids get.
+
+    Returns:
+      `[100, size]`, a sinusoid in each column.
     """
     size = weights.shape[1]
     cycles = tf.gather([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], tf.random.uniform([size], 0, 6, tf.int32))

@@ -1,6 +1,36 @@
-"""The age task's results: accuracy by distance and step. No published figures could be found."""
+"""The age task's results: accuracy by distance and step; examples. No published figures could be
+found.
+"""
 
-from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, format_accuracy
+import numpy as np
+import tensorflow as tf
+
+from rrn.data import evaluation_batch
+from rrn.pages import Example, Step
+from rrn.reading import reading_scope
+from rrn.tasks.ages.network import CLASSES, PEOPLE
+from rrn.tasks.reports import (
+    accuracy_by_kind,
+    accuracy_table,
+    draw_accuracy,
+    likeliest,
+    message_strengths,
+    one_of_each,
+)
+from rrn.tasks.task import Quantity
+
+NAMES = "Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal"
+FACTS = (  # by kind
+    "{who} is {years} years older than {whom}.",
+    "{who} is {years} years younger than {whom}.",
+    "{who} is {years} years old.",
+)
+
+
+QUANTITIES = {
+    "accuracy/": Quantity("right answers by distance, %"),
+    "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),
+}
 
 
 def results(arrays, examples, outputs):
@@ -10,10 +40,52 @@ def results(arrays, examples, outputs):
 
 
 def table(results):
-    """Accuracy in words: a row for each step."""
-    return format_accuracy(results, "distance")
+    """Accuracy: a row for each step."""
+    return accuracy_table(results, "distance")
 
 
 def figures(results):
     """`accuracy`: by distance, a line for each step."""
     return {"accuracy": draw_accuracy(results, "distance")}
+
+
+# Examples of the page
+
+
+def examples(task, arrays, ids, seed):
+    """A question of each distance, as `Task.examples` returns them."""
+    distances = arrays["distance"].numpy().reshape(-1)[ids]
+    chosen = ids[np.sort(one_of_each(distances, PEOPLE))]
+    batch, rrn = evaluation_batch(task, arrays, chosen, seed), task.network.rrn
+    with reading_scope():
+        asked = tf.gather(batch["people"], batch["asked"], batch_dims=1)
+        logits, hidden = task.logits(batch, asked, task.config.num_steps)
+        graph, features = task.features(batch, asked)
+        states = [rrn.input_fn(features), *hidden[:-1]]  # before every step
+        strengths = message_strengths(rrn.message_fn, graph, states)
+    probabilities = tf.nn.softmax(logits).numpy()
+    strengths = strengths.reshape(-1, len(chosen), PEOPLE)
+    batch = {name: np.array(values) for name, values in batch.items()}
+    made = [_example(batch, i, probabilities[i], strengths[:, i]) for i in range(len(chosen))]
+    return sorted(made, key=lambda example: example.title)
+
+
+def _example(batch, i, probabilities, strengths):
+    """The i-th question of the batch; the arrays of numbers are by step."""
+    place, years = batch["asked"][i], [str(age) for age in range(CLASSES)]
+    age, asked = batch["ages"][i, place], NAMES[batch["people"][i, place]]
+    facts = zip(*(batch[name][i] for name in ("who", "whom", "kind", "years")), strict=True)
+    return Example(
+        title=f"Distance {batch['distances'][i, place]}",
+        question=f"How old is {asked}?",
+        right=years[age],
+        right_probabilities=probabilities[:, age],
+        lines=[
+            FACTS[kind].format(who=NAMES[who], whom=NAMES[whom], years=number)
+            for who, whom, kind, number in facts
+        ],
+        steps=[
+            Step(answers=likeliest(p, years), strengths=s)
+            for p, s in zip(probabilities, strengths, strict=True)
+        ],
+    )

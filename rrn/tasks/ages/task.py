@@ -10,15 +10,16 @@ asks for. In the fact of an age, who and whom are the same.
 import tensorflow as tf
 
 from rrn.graphs import RegularGraph, all_others
+from rrn.reading import module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages import report
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
 from rrn.tasks.task import Task
 
-SCHEMAS = (("ages", 1),)
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
 OLDER, YOUNGER, AGE = range(KINDS)
+FACT_SIZES = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
 
 
 def create_task(config, data):
@@ -31,6 +32,8 @@ class Ages(Task):
     Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
     eight different ones, are drawn, and so is for every difference who is named first.
     """
+
+    quantities = report.QUANTITIES
 
     def __init__(self, config):
         super().__init__(config, AgesNetwork(config))
@@ -78,11 +81,16 @@ class Ages(Task):
     # Model
 
     def loss(self, encodings, batch, random, training, num_steps=None, num_people=PEOPLE):
-        """Cross-entropy of the answer, its mean over all steps, the config's `num_steps` if no
-        others are given; in training with `node_loss`, plus so many times that of the ages of the
-        two people of every fact, the mean over both, all facts and all steps.
+        """Computes the cross-entropy of the answer, its mean over all steps.
 
-        num_people: as if there were no more than so many, the nearest to the one whose age is told.
+        In training with `node_loss` so many times that of the ages of the two people of every fact
+        is added, the mean over both, all facts and all steps.
+
+        Args:
+          encodings, batch, random, training: see `Task.loss`.
+          num_steps: the config's if not given.
+          num_people: as if there were no more than so many, the nearest to the one whose age is
+            told.
 
         Raises:
           ValueError: more people than there are.
@@ -93,24 +101,52 @@ class Ages(Task):
         asked, answer, distance = (
             tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
         )
-        graph = RegularGraph(all_others(num_people), answer.shape[0] or tf.shape(answer)[0])
-        sizes = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
-        facts = {name: tf.reshape(batch[name][:, :num_people], [-1]) for name in sizes}
-        parts = [tf.one_hot(facts[name], size) for name, size in sizes.items()]
-        asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
-        features = tf.concat([*parts, asked], axis=-1)
-        hidden = self.network.rrn(graph, features, num_steps or self.config.num_steps)
-        dropped = [0.0, 0.0, self.config.readout_dropout]
-        draws = random if training else None
-        logits = sum_readout(self.network.readout, graph, hidden, dropped, draws)
+        facts = {name: batch[name][:, :num_people] for name in FACT_SIZES}
+        draws, num_steps = random if training else None, num_steps or self.config.num_steps
+        logits, hidden = self.logits(facts, asked, num_steps, draws)
         losses, outputs = answer_losses(logits, answer)
         if training and self.config.node_loss:
             fact_ages = batch["fact_ages"][:, :num_people]
             losses["loss"] += self.config.node_loss * self.node_loss(hidden, fact_ages)
         return losses, {**outputs, "distance": distance}
 
+    def logits(self, facts, asked, num_steps, random=None):
+        """Computes the answer's logits at every step.
+
+        Args:
+          facts: "who", "whom", "kind" and "years" of each fact, integers `[examples, facts]`.
+          asked: the person asked for, integers `[examples]`.
+          num_steps: the number of steps.
+          random: the examples' draws; None where nothing is dropped.
+
+        Returns:
+          (logits `[examples, steps, CLASSES]`, the hidden states that they are read from, a list
+          of `[nodes, hidden]`).
+        """
+        graph, features = self.features(facts, asked)
+        hidden = self.network.rrn(graph, features, num_steps)
+        dropped = [0.0, 0.0, self.config.readout_dropout]
+        return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
+
+    def features(self, facts, asked):
+        """The graph and the facts' features; arguments as of `logits`."""
+        graph = RegularGraph(
+            all_others(facts["who"].shape[1]), asked.shape[0] or tf.shape(asked)[0]
+        )
+        parts = [tf.one_hot(tf.reshape(facts[n], [-1]), size) for n, size in FACT_SIZES.items()]
+        asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
+        return graph, tf.concat([*parts, asked], axis=-1)
+
     def node_loss(self, hidden, ages):
-        """`[examples]`: how well the facts' ages `[examples, facts, 2]` can be read from each."""
+        """Computes how well the facts' ages can be read from each fact.
+
+        Args:
+          hidden: the hidden states of every step, a list of `[nodes, hidden]`.
+          ages: of each fact's two people, integers `[examples, facts, 2]`.
+
+        Returns:
+          The mean cross-entropies `[examples]`.
+        """
         logits = tf.cast(self.network.node_readout(tf.stack(hidden, axis=1)), tf.float32)
         logits = tf.reshape(logits, [-1, ages.shape[1], len(hidden), 2, CLASSES])
         ages = tf.repeat(ages[:, :, None], len(hidden), axis=2)
@@ -118,7 +154,33 @@ class Ages(Task):
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
     def training_only(self):
-        return [self.network.node_readout] if self.config.node_loss else []
+        return module_variables(self.network.node_readout) if self.config.node_loss else []
+
+    # Answers
+
+    def inputs(self):
+        facts = {name: tf.TensorSpec([None, PEOPLE], tf.int32) for name in FACT_SIZES}
+        return {**facts, "asked": tf.TensorSpec([None], tf.int32)}
+
+    def predict(self, inputs):
+        """Answers one question about each eight facts.
+
+        Args:
+          inputs: of each fact "who" and "whom" (people, 0 to 7), "kind" (0: who is older than whom,
+            1: younger, 2: the age of who, who is whom, too) and "years", int32 `[n, 8]`; and the
+            person "asked" for, int32 `[n]`.
+
+        Returns:
+          "age": the likeliest after the last step, int32 `[n]`. "probabilities": of ages 0 to 99 at
+          every step `[n, steps, 100]`.
+        """
+        asked = tf.convert_to_tensor(inputs["asked"], tf.int32)
+        facts = {name: tf.convert_to_tensor(inputs[name], tf.int32) for name in FACT_SIZES}
+        logits, _ = self.logits(facts, asked, self.config.num_steps)
+        return {
+            "age": tf.argmax(logits[:, -1], -1, tf.int32),
+            "probabilities": tf.nn.softmax(logits),
+        }
 
     # Results
 
@@ -128,3 +190,7 @@ class Ages(Task):
     results = staticmethod(report.results)
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
+
+    def examples(self, arrays, examples, seed):
+        """A question of each distance, with the strength of each fact's messages."""
+        return report.examples(self, arrays, examples, seed)

@@ -1,11 +1,19 @@
 """bAbI: questions about short stories (Palm et al. 2018, section 3.2).
 
+fields.py   what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the modules: sentence encoders, network over facts, readouts
 told.py     the second training loss: what the other facts tell of a fact's subject
 report.py   results, their table and figure, beside the paper's
 """
 
-from rrn.tasks.babi.task import SCHEMAS, Babi, create_task
+from typing import TYPE_CHECKING
 
-__all__ = ["SCHEMAS", "Babi", "create_task"]
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.tasks.babi.fields import FIELDS, SCHEMAS
+    from rrn.tasks.babi.task import Babi, create_task
+
+__all__ = ["FIELDS", "SCHEMAS", "Babi", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])

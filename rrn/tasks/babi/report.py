@@ -1,8 +1,13 @@
-"""bAbI's results: errors by task and step, their table and figure, beside the paper's."""
+"""bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
 import numpy as np
+import tensorflow as tf
 
-from rrn.tasks.reports import results_by_step
+from rrn.data import evaluation_batch
+from rrn.pages import Example, Step, Table
+from rrn.reading import reading_scope
+from rrn.tasks.reports import likeliest, message_strengths, one_of_each, results_by_step
+from rrn.tasks.task import Quantity
 
 TASK_NAMES = (
     "single supporting fact",
@@ -27,7 +32,14 @@ TASK_NAMES = (
     "agent's motivations",
 )
 SOLVED_ERROR = 5.0  # a task is solved at an error of at most 5 %
-PAPER = "paper, 15 runs: mean error 0.46 ± 0.77 %, tasks failed 0.13 ± 0.35"
+PAPER_ERROR, PAPER_FAILED = "0.46 ± 0.77", "0.13 ± 0.35"  # of 15 runs
+QUANTITIES = {
+    "error/": Quantity("wrong answers of the last step, %"),
+    "tasks_failed": Quantity("tasks failed"),
+    "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
+    "told": Quantity("loss of what facts tell"),
+    "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
+}
 
 
 def results(arrays, examples, outputs):
@@ -52,42 +64,106 @@ def _errors(results):
 
 
 def table(results):
-    """The errors in words."""
-    steps = range(1, len(results.by_step["error/mean"]) + 1)
-    lines = ["error, %".ljust(32) + "".join(f"step {s:<5}" for s in steps)]
+    """The errors by task and step, their mean and the failed tasks, beside the paper's."""
+    by_step = results.by_step
+    steps = [f"step {step}" for step in range(1, len(by_step["error/mean"]) + 1)]
+    rows = []
     for task, errors in _errors(results):
-        numbers = "".join(f"{e:6.1f}    " for e in errors)
-        solved = "solved" if errors[-1] <= SOLVED_ERROR else ""
-        lines.append(f"{task:2d} {TASK_NAMES[task - 1]:<29}{numbers}{solved}".rstrip())
-    metrics = results.metrics
-    lines.append(
-        f"mean error {metrics['error/mean']:.2f} %, "
-        f"tasks failed {metrics['tasks_failed']:.0f} of {len(_errors(results))}"
-    )
-    return "\n".join([*lines, PAPER])
+        solved = "solved" if errors[-1] <= SOLVED_ERROR else "failed"
+        name = f"{task:2d} {TASK_NAMES[task - 1]}"
+        rows.append((name, *(f"{error:.1f}" for error in errors), solved, ""))
+    rows.append(("mean error", *(f"{e:.2f}" for e in by_step["error/mean"]), "", PAPER_ERROR))
+    failed = f"tasks failed of {len(_errors(results))}"
+    rows.append((failed, *(f"{n:.0f}" for n in by_step["tasks_failed"]), "", PAPER_FAILED))
+    return Table(("error, %", *steps, f"at {SOLVED_ERROR:.0f} %", "paper, 15 runs"), rows)
 
 
 def figures(results):
-    """`error_by_task`: bars of every task's error at every step, and the 5 % line."""
+    """`error_by_task`: bars of every task's error at every step and of the mean, beside the
+    paper's, and the 5 % line.
+    """
     from matplotlib.figure import Figure  # only drawing needs it
 
-    tasks, errors = zip(*_errors(results), strict=True)
+    names, errors = zip(*_errors(results), ("mean", results.by_step["error/mean"]), strict=True)
     errors = np.array(errors)
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     axes = figure.subplots()
-    places, width = np.arange(len(tasks)), 0.8 / errors.shape[1]
+    places, width = np.arange(len(names)), 0.8 / errors.shape[1]
     for step in range(errors.shape[1]):
         shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
         left = places - 0.4 + step * width
         axes.bar(left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}")
-    axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label="solved at 5 %")
-    axes.set_xticks(places, [f"{t}" for t in tasks])
-    axes.set_xlabel("bAbI task")
-    axes.set_ylabel("error, %")
+    mean, deviation = (float(number) for number in PAPER_ERROR.split(" ± "))
+    mark = {"fmt": "D", "color": "C3", "markersize": 4, "capsize": 3}
+    axes.errorbar(places[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
+    axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label=f"solved at {SOLVED_ERROR:.0f} %")
+    axes.set_xticks(places, names)
+    axes.set(xlabel="bAbI task", ylabel="wrong answers, %", xlim=(-0.6, len(names) - 0.4))
+    axes.set_ylim(bottom=0)
+    mean, failed = results.metrics["error/mean"], results.metrics["tasks_failed"]
     axes.set_title(
-        f"mean error {results.metrics['error/mean']:.2f} %, "
-        f"{results.metrics['tasks_failed']:.0f} tasks failed ({PAPER})",
-        fontsize=9,
+        f"mean error {mean:.2f} % (paper {PAPER_ERROR} %), "
+        f"tasks failed {failed:.0f} (paper {PAPER_FAILED})",
+        fontsize="medium",
     )
-    axes.legend(fontsize=8)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return {"error_by_task": figure}
+
+
+# Examples of the page
+
+
+def examples(task, arrays, ids, seed):
+    """The last of the questions `ids` of each task, with the strength of each fact's messages."""
+    numbers = arrays["task"].numpy()[ids]
+    chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
+    batch = evaluation_batch(task, arrays, chosen, seed)
+    with reading_scope():
+        encodings = task.encode(batch)
+        logits, hidden = task.logits(encodings, batch, None)
+        graph, features, questions = task.features(encodings, batch)
+        states = [task.network.rrn.input_fn(features), *hidden[:-1]]  # before every step
+        edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
+        strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
+    probabilities = tf.nn.softmax(logits).numpy()
+    made = [
+        _example(task, arrays, question, probabilities[i], strengths[:, nodes])
+        for i, (question, nodes) in enumerate(
+            zip(batch["examples"].numpy(), _nodes(batch["masks"]), strict=True)
+        )
+    ]
+    return [made[place] for place in batch["task"].numpy().argsort()]
+
+
+def _nodes(masks):
+    """The nodes of each of the batch's examples."""
+    nodes, first = [], 0
+    for mask in masks:
+        for row in mask.numpy():
+            nodes.append(first + np.flatnonzero(row))
+            first += len(row)
+    return nodes
+
+
+def _example(task, arrays, question, probabilities, strengths):
+    """One question with the last facts before it; the arrays of numbers are by step."""
+    names = "task", "story", "num_facts", "question", "answer"
+    number, story, told, asked, answer = (int(arrays[name][question]) for name in names)
+    end = int(arrays["story_start"][story]) + told
+    facts = arrays["facts"].numpy()[end - strengths.shape[1] : end]
+    return Example(
+        title=f"Task {number}: {TASK_NAMES[number - 1]}",
+        question=_in_words(task, arrays, asked) + "?",
+        right=task.constants["vocabulary"][answer],
+        right_probabilities=probabilities[:, answer],
+        lines=[_in_words(task, arrays, fact) for fact in facts],
+        steps=[
+            Step(answers=likeliest(p, task.constants["vocabulary"]), strengths=s)
+            for p, s in zip(probabilities, strengths, strict=True)
+        ],
+    )
+
+
+def _in_words(task, arrays, sentence):
+    tokens = arrays["sentences/tokens"][sentence][: arrays["sentences/length"][sentence]]
+    return " ".join(task.constants["vocabulary"][token] for token in tokens.numpy())

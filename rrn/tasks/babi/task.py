@@ -12,15 +12,16 @@ import tensorflow as tf
 
 from rrn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.random import uniform
+from rrn.reading import module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
+from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
 from rrn.tasks.task import Task
 
 NUM_TASKS = 20
-SCHEMAS = (("babi", 1),)
 
 
 def create_task(config, data):
@@ -28,19 +29,28 @@ def create_task(config, data):
 
 
 def part_boundaries(size_counts, num_parts, node_cost=7):
-    """The largest sizes of `num_parts` parts of a batch that make the padding cheapest.
+    """Finds the parts of a batch that make the padding cheapest.
 
-    size_counts: `[max_size + 1]`, the expected number of graphs of each size. A graph of size n in
-    a part of size b costs b² + node_cost * b: the unit is one edge, and a node costs about 7 (its
-    projections, node MLP and LSTM against the two middle layers of the message MLP).
+    A graph of size n in a part of size b costs b² + node_cost * b. The unit is one edge. A node
+    costs about 7: its projections, node MLP and LSTM against the two middle layers of the message
+    MLP.
+
+    Args:
+      size_counts: the expected number of graphs of each size, `[max_size + 1]`.
+      num_parts: the number of parts.
+      node_cost: what a node costs.
+
+    Returns:
+      The largest size in each part, ascending.
     """
     max_size = len(size_counts) - 1
     best = {0: (0.0, ())}  # largest size covered so far -> (cost, boundaries)
     for _ in range(min(num_parts, max_size)):
         longer = dict(best)
         for start, (cost, boundaries) in best.items():
+            graphs = 0.0
             for end in range(start + 1, max_size + 1):
-                graphs = sum(size_counts[start + 1 : end + 1])
+                graphs += size_counts[end]
                 candidate = cost + graphs * (end**2 + node_cost * end)
                 if end not in longer or candidate < longer[end][0]:
                     longer[end] = candidate, (*boundaries, end)
@@ -48,24 +58,37 @@ def part_boundaries(size_counts, num_parts, node_cost=7):
     return best[max_size][1]
 
 
+def _fact_shares(train):
+    """For each number of facts the expected number of questions if one of each task is drawn."""
+    tasks, counts = np.unique(train["task"], return_counts=True)
+    share = 1.0 / counts[np.searchsorted(tasks, train["task"])]
+    return np.bincount(train["num_facts"], weights=share)
+
+
 class Babi(Task):
     """The bAbI task; see `rrn.tasks.task.Task` for what each method is for."""
 
+    quantities = report.QUANTITIES
+
     def __init__(self, config, data):
-        self.vocabulary_size = len(data.shared["vocabulary"])
+        words, fact_shares = data.shared["vocabulary"], data.constant("fact_shares", _fact_shares)
+        self.constants = {"vocabulary": words, "fact_shares": fact_shares}
+        self.vocabulary_size = len(words)
         encoder = BabiEncoder(self.vocabulary_size, config)
         super().__init__(config, BabiNetwork(self.vocabulary_size, config), encoder)
-        # Questions lie in order of task: those of tasks[t] from question_starts[t] on.
-        train = data.splits["train"]
+        sizes = np.minimum(np.arange(len(fact_shares)), config.max_facts)
+        size_counts = np.bincount(sizes, weights=fact_shares, minlength=config.max_facts + 1)
+        self.boundaries = part_boundaries(size_counts, config.num_parts)
+        if "train" in data.splits:  # else the model only answers
+            self._prepare_training(data.shared, data.splits["train"])
+
+    def _prepare_training(self, shared, train):
+        """Questions lie in order of task: those of tasks[t] from question_starts[t] on."""
         self.tasks, self.question_starts, self.question_counts = np.unique(
             train["task"], return_index=True, return_counts=True
         )
-        share = 1.0 / self.question_counts[np.searchsorted(self.tasks, train["task"])]
-        sizes = np.minimum(train["num_facts"], config.max_facts)
-        size_counts = np.bincount(sizes, weights=share, minlength=config.max_facts + 1)
-        self.boundaries = part_boundaries(size_counts, config.num_parts)
-        if config.node_loss:
-            self._find_content_words(data.shared, train)
+        if self.config.node_loss:
+            self._find_content_words(shared, train)
 
     def _find_content_words(self, shared, train):
         """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
@@ -169,9 +192,16 @@ class Babi(Task):
         return GraphUnion(parts, part_nodes, part_graphs)
 
     def logits(self, encodings, batch, random):
-        """The answer's logits at every step, `[examples, steps, vocabulary]`, and the hidden states
-        that they are read from, a list of `[nodes, hidden]`. `random` is None where nothing is
-        dropped.
+        """Computes the answer's logits at every step.
+
+        Args:
+          encodings: what `encode` returned.
+          batch: what `make_batch` returned.
+          random: the examples' draws; None where nothing is dropped.
+
+        Returns:
+          (logits `[examples, steps, vocabulary]`, the hidden states that they are read from, a list
+          of `[nodes, hidden]`).
         """
         graph, hidden = self.run(encodings, batch)
         dropped = [self.config.readout_dropout] * 2
@@ -179,6 +209,11 @@ class Babi(Task):
 
     def run(self, encodings, batch):
         """The batch's graph, and the hidden states of every step, a list of `[nodes, hidden]`."""
+        graph, features, questions = self.features(encodings, batch)
+        return graph, self.hidden_states(graph, features, questions, batch)
+
+    def features(self, encodings, batch):
+        """The batch's graph, the nodes' features, and the graphs' globals: their questions."""
         graph = self.graph(batch)
         questions = tf.gather(encodings["questions"], batch["question"])
         features = tf.concat(
@@ -189,19 +224,22 @@ class Babi(Task):
             ],
             axis=-1,
         )
-        return graph, self.hidden_states(graph, features, questions, batch)
+        return graph, features, questions
 
     def hidden_states(self, graph, features, questions, batch):
         """The network's hidden states of every step, a list of `[nodes, hidden]`."""
         return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
 
     def loss(self, encodings, batch, random, training, told_facts=None):
-        """Cross-entropy of the answer, its mean over all steps; outputs also have "probabilities"
-        by step. In training with `node_loss`, plus so many times the loss "told" of `told.py`,
-        which is also there by itself.
+        """Computes the cross-entropy of the answer, its mean over all steps.
 
-        told_facts: "told" is computed in a second pass, over so many facts of each story, drawn
-        anew at every update. It is far easier to learn if it begins with few facts.
+        Outputs also have "probabilities" by step. In training with `node_loss` so many times the
+        loss "told" of `told.py` is added, which is also there by itself.
+
+        Args:
+          encodings, batch, random, training: see `Task.loss`.
+          told_facts: if given, "told" is computed in a second pass, over so many facts of each
+            story, drawn anew at every update. It is far easier to learn if it begins with few.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None)
         losses, outputs = answer_losses(logits, batch["answer"])
@@ -254,7 +292,7 @@ class Babi(Task):
         }
 
     def training_only(self):
-        return [self.network.node_readout] if self.config.node_loss else []
+        return module_variables(self.network.node_readout) if self.config.node_loss else []
 
     def regularized(self):
         mlps = [
@@ -264,6 +302,50 @@ class Babi(Task):
             self.network.readout,
         ]
         return [layer.w for mlp in mlps for layer in mlp.layers]
+
+    # Answers
+
+    def inputs(self):
+        return {name: tf.TensorSpec([None], tf.string) for name in ("story", "question")}
+
+    def predict(self, inputs):
+        """Answers one question about each story, from its last `max_facts` facts.
+
+        Args:
+          inputs: "story", its facts, each with a full stop or on a line of its own, and "question",
+            strings `[n]`. Words are those of the training stories, in any case; any other one is
+            read as the unknown word. A sentence has at most 24 words.
+
+        Returns:
+          "answer": the likeliest word after the last step, strings `[n]`. "probabilities": of all
+          words at every step `[n, steps, vocabulary]`. "vocabulary": the words, `[vocabulary]`.
+        """
+        vocabulary = tf.constant(self.constants["vocabulary"].tolist())
+        story, question = (tf.convert_to_tensor(inputs[name]) for name in ("story", "question"))
+        batch = self._read(story, question, vocabulary)
+        logits, _ = self.logits(self.encode(batch), batch, random=None)
+        return {
+            "answer": tf.gather(vocabulary, tf.argmax(logits[:, -1], -1)),
+            "probabilities": tf.nn.softmax(logits),
+            "vocabulary": vocabulary,
+        }
+
+    def _read(self, story, question, vocabulary):
+        """What `make_batch` makes of these texts, in one part; positions begin with 0."""
+        size, stories = self.config.max_facts, tf.size(story)
+        facts = split_facts(story)[:, -size:]
+        numbers, place = facts.row_lengths(), tf.range(size)[None]
+        tf.debugging.assert_positive(numbers, "a story has no fact")
+        mask = place < tf.cast(numbers, tf.int32)[:, None]
+        fact = tf.cast(facts.row_starts(), tf.int32)[:, None] + place
+        return {
+            "facts": prefix_tree(*token_ids(facts.values, vocabulary)),
+            "questions": prefix_tree(*token_ids(question, vocabulary)),
+            "fact_of_node": tf.reshape(tf.where(mask, fact, 0), [-1]),
+            "position_of_node": tf.tile(place[0], [stories]),
+            "question": tf.range(stories),
+            "masks": (tf.cast(mask, tf.float32),),
+        }
 
     # Results
 
@@ -284,3 +366,7 @@ class Babi(Task):
     results = staticmethod(report.results)
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
+
+    def examples(self, arrays, examples, seed):
+        """A question of each task, with the strength of each fact's messages."""
+        return report.examples(self, arrays, examples, seed)

@@ -21,8 +21,11 @@ def content_words(tokens, lengths, facts, fact_tasks):
     It is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in which
     it occurs. Word 0, which stands for all unknown words, is none.
 
-    tokens: `[sentences, length]`, words' ids; lengths: `[sentences]`; facts: sentences' numbers
-    `[facts]`; fact_tasks: `[facts]`, the task that each fact is of.
+    Args:
+      tokens: words' ids `[sentences, length]`.
+      lengths: the sentences' numbers of words `[sentences]`.
+      facts: the facts' sentences, numbers `[facts]`.
+      fact_tasks: the task that each fact is of `[facts]`.
     """
     words = bags_of_words(tokens, lengths, int(tokens.max()) + 1)
     shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
@@ -50,8 +53,10 @@ def subjects(tokens, lengths, content):
 def told_words(subject, words, mask):
     """What the other facts tell of each fact's subject: 0 or 1, `[stories, facts, words]`.
 
-    subject: integers `[stories, facts]`, -1 for none; words: the facts' content words, 0 or 1,
-    `[stories, facts, words]`; mask: `[stories, facts]`, 0 for padding.
+    Args:
+      subject: the facts' subjects, integers `[stories, facts]`, -1 for none.
+      words: their content words, 0 or 1, `[stories, facts, words]`.
+      mask: 0 for padding, else 1, `[stories, facts]`.
     """
     num_words = words.shape[-1]
     same = tf.cast(tf.equal(subject[:, :, None], subject[:, None]), tf.float32)
@@ -64,7 +69,10 @@ def told_words(subject, words, mask):
 def told_loss(logits, told, mask):
     """The mean over steps and a story's facts of the words' summed cross-entropies, `[stories]`.
 
-    logits: `[stories, facts, steps, words]`; told: from `told_words`; mask: `[stories, facts]`.
+    Args:
+      logits: `[stories, facts, steps, words]`.
+      told: what `told_words` returned.
+      mask: 0 for padding, else 1, `[stories, facts]`.
     """
     told = tf.repeat(told[:, :, None], logits.shape[2], axis=2)
     losses = tf.nn.sigmoid_cross_entropy_with_logits(told, tf.cast(logits, tf.float32))

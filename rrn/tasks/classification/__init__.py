@@ -1,10 +1,18 @@
 """Image classification, to measure how such networks train on several machines.
 
+fields.py   what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the module: convolutions, pooling, dense layers
 report.py   results, their table and figure
 """
 
-from rrn.tasks.classification.task import SCHEMAS, Classification, create_task
+from typing import TYPE_CHECKING
 
-__all__ = ["SCHEMAS", "Classification", "create_task"]
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.tasks.classification.fields import FIELDS, SCHEMAS
+    from rrn.tasks.classification.task import Classification, create_task
+
+__all__ = ["FIELDS", "SCHEMAS", "Classification", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])

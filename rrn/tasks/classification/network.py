@@ -29,9 +29,14 @@ class ConvolutionalNetwork(tf.Module):
         self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
 
     def __call__(self, images, after_relu=None):
-        """Logits `[batch, classes]` of `[batch, input_size, input_size, channels]`.
+        """Runs the network.
 
-        `after_relu(x, i)`, if given, is applied to the i-th hidden dense layer's output (dropout).
+        Args:
+          images: `[batch, input_size, input_size, channels]`.
+          after_relu: a function (x, i) for the i-th hidden dense layer's output, as for dropout.
+
+        Returns:
+          Logits `[batch, classes]`.
         """
         for block in self.blocks:
             for layer in block:

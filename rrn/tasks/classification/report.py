@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from rrn.tasks.task import Results
+from rrn.pages import Table
+from rrn.tasks.task import Quantity, Results
+
+QUANTITIES = {
+    "accuracy": Quantity("digits right, %", 100),
+    "accuracy/": Quantity("digits right, %"),
+}
 
 
 def results(arrays, examples, outputs):
@@ -16,10 +22,10 @@ def results(arrays, examples, outputs):
 
 
 def table(results):
-    """Accuracy and loss in words."""
+    """Accuracy by digit, and the loss."""
     numbers = results.metrics.items()
-    lines = [f"{n.replace('_', ' '):<20}{v:8.2f}" for n, v in numbers if n != "loss"]
-    return "\n".join([f"{'':<20}{'%':>8}", *lines, f"{'loss':<20}{results.metrics['loss']:8.4f}"])
+    rows = [(name.replace("_", " "), f"{value:.2f}") for name, value in numbers if name != "loss"]
+    return Table(("", "%"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
 
 def figures(results):
@@ -33,7 +39,6 @@ def figures(results):
     axes.bar(list(digits), list(digits.values()))
     axes.set_xticks(list(digits))
     axes.set_ylim(min(digits.values()) - 1.0, 100.0)
-    axes.set_xlabel("digit")
-    axes.set_ylabel("accuracy, %")
-    axes.set_title(f"{metrics['accuracy/all']:.2f} %", fontsize=9)
+    axes.set(xlabel="digit", ylabel="digits right, %")
+    axes.set_title(f"{metrics['accuracy/all']:.2f} % of all", fontsize="medium")
     return {"accuracy": figure}

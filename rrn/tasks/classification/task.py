@@ -17,7 +17,6 @@ from rrn.tasks.classification import report
 from rrn.tasks.classification.network import ConvolutionalNetwork
 from rrn.tasks.task import Task
 
-SCHEMAS = (("mnist", 1),)
 NUM_CLASSES = 10
 
 
@@ -25,13 +24,20 @@ def create_task(config, data):
     return Classification(config, data)
 
 
+def _average(train):
+    """Of all pixels of the training split, 1 for white."""
+    return np.float32(train["image"].mean(dtype=np.float64) / 255.0)
+
+
 class Classification(Task):
     """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
 
+    quantities = report.QUANTITIES
+
     def __init__(self, config, data):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
-        images = data.splits["train"]["image"]
-        self.average = np.float32(images.mean(dtype=np.float64) / 255.0)
+        self.average = data.constant("average", _average)
+        self.constants = {"average": self.average}
 
     # Inputs
 
@@ -42,9 +48,12 @@ class Classification(Task):
         """ "image" `[examples, input_size, input_size, 1]`: differences from the training split's
         average, 1 from black to white; "label" `[examples]`.
         """
-        images = tf.cast(tf.gather(arrays["image"], examples), tf.float32)[..., None] / 255.0
-        images = tf.image.resize(images - self.average, 2 * [self.config.input_size])
+        images = self._resized(tf.gather(arrays["image"], examples))
         return {"image": images, "label": tf.gather(arrays["label"], examples)}
+
+    def _resized(self, images):
+        images = tf.cast(images, tf.float32)[..., None] / 255.0
+        return tf.image.resize(images - self.average, 2 * [self.config.input_size])
 
     # Model
 
@@ -59,6 +68,26 @@ class Classification(Task):
     def regularized(self):
         convolutions = itertools.chain.from_iterable(self.network.blocks)
         return [layer.w for layer in (*convolutions, *self.network.dense.layers)]
+
+    # Answers
+
+    def inputs(self):
+        return {"image": tf.TensorSpec([None, None, None], tf.uint8)}
+
+    def predict(self, inputs):
+        """Classifies digits.
+
+        Args:
+          inputs: "image", white on black, uint8 `[n, height, width]`.
+
+        Returns:
+          "label": the likeliest digit, int32 `[n]`. "probabilities" of the digits `[n, 10]`.
+        """
+        probabilities = tf.nn.softmax(self.network(self._resized(inputs["image"]), None))
+        return {
+            "label": tf.argmax(probabilities, -1, tf.int32),
+            "probabilities": probabilities,
+        }
 
     # Results
 

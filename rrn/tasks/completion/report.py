@@ -3,11 +3,23 @@
 import numpy as np
 import tensorflow as tf
 
+from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
-from rrn.tasks.task import Results
+from rrn.tasks.task import Quantity, Results
 
 FILLS = "completed", "average image", "visible average", "nearest visible"
 SHOWN = 6  # examples in the picture
+QUANTITIES = {
+    "reconstruction": Quantity("mean squared error in the hole"),
+    "l1": Quantity("mean absolute error in the hole"),
+    "l1/": Quantity("mean absolute error in the hole, other fills"),
+    "psnr": Quantity("PSNR, dB"),
+    "psnr/": Quantity("PSNR, other fills, dB"),
+    "discriminator": Quantity("loss of the discriminators"),
+    "generator": Quantity("loss of the generator"),
+    "discriminator/": Quantity("images judged rightly, %", 100),
+    "discriminator_accuracy": Quantity("images judged rightly, %", 100),
+}
 
 
 def psnr(mse):
@@ -40,18 +52,18 @@ def results(images, examples, outputs):
 
 def table(results):
     """What each stage reaches, and the other fills; stages are those of `results`."""
-    lines = [f"{'in the hole':<32}{'L1':>8}{'PSNR, dB':>10}{'judged rightly':>16}"]
+    rows = []
 
     def row(name, metrics, suffix="", judged=""):
         l1, psnr_ = metrics["l1" + suffix], metrics["psnr" + suffix]
-        lines.append(f"{name:<32}{l1:>8.4f}{psnr_:>10.2f}{judged:>16}".rstrip())
+        rows.append((name, f"{l1:.4f}", f"{psnr_:.2f}", judged))
 
     for name, stage in _by_stage(results).items():
         share = stage.metrics["discriminator_accuracy"]
-        row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{share:.1%}")
+        row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{100 * share:.1f}")
     for fill in FILLS[1:]:
         row(fill, results.metrics, "/" + fill.replace(" ", "_"))
-    return "\n".join(lines)
+    return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
 
 
 def figures(results):
@@ -74,7 +86,7 @@ def figures(results):
         column[0].set_title(title, fontsize=9)
         for axes, image in zip(column, images, strict=True):
             axes.imshow(image if image.shape[-1] == 3 else image[..., 0], "gray", vmin=0, vmax=1)
-            axes.set_axis_off()
+            axes.set(xticks=[], yticks=[])  # the frame stays
     return {"completed": figure}
 
 

@@ -11,6 +11,10 @@ Losses of an example, with x the image, c the completed one, D the discriminator
     reconstruction  the mean of (x - c)² over the hole's pixels
     discriminator   -log σ(D(x)) - log(1 - σ(D(c)))
     generator       reconstruction - adversarial_weight log σ(D(c))
+    full            reconstruction + adversarial_weight discriminator
+
+"full" is one loss for all variables. Minimized, its second term also teaches the completion network
+to be told from originals; docs/guide/stages.md compares the two ways.
 
 Departures from the paper: widths, dilations and adversarial_weight are the config's, and a
 discriminator halves its image until it is at most 4 pixels high. There is no batch normalization:
@@ -40,7 +44,6 @@ from rrn.tasks.task import Task
 
 # The prepared file's name and version of schema -> its images.
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
-SCHEMAS = tuple(IMAGES)
 
 
 def create_task(config, data):
@@ -53,25 +56,37 @@ class Completion(Task):
     The network's modules are `completion` and `discriminator`.
     """
 
+    quantities = report.QUANTITIES
+
     def __init__(self, config, data):
         super().__init__(config, tf.Module(name="network"))
         self.name = IMAGES[data.attributes["schema"], data.attributes["version"]]
-        train = data.splits["train"].get(self.name)
-        if train is None:
-            raise ValueError(f"{data.path}: has no images; `python -m data_prep` needs --images")
-        train = train.reshape(*train.shape[:3], -1)
-        _, self.size, width, channels = train.shape
-        largest = round(max(config.hole) * self.size)
+        self.average = data.constant("average", lambda train: self._average(data.path, train))
+        self.constants = {"average": self.average}
+        self.size, width, channels = self.average.shape
+        smallest, largest = (round(share * self.size) for share in config.hole)
+        if not 1 <= smallest <= largest:
+            raise ValueError(
+                f"model.hole: expected the smallest and the largest share of a side, of at least a "
+                f"pixel of {self.size}, got {config.hole}"
+            )
         if width != self.size or self.size % 4 or not largest <= config.patch_size <= self.size:
             raise ValueError(
                 f"{data.path}: images must be square, of a side that 4 divides and that is at "
                 f"least model.patch_size, which must be at least the hole's {largest}; images are "
                 f"{self.size} x {width}, patch_size is {config.patch_size}"
             )
-        self.average = np.float32(train.mean(axis=0, dtype=np.float64) / 255.0)
         self.colour = self.average.mean(axis=(0, 1))
         self.network.completion = CompletionNetwork(channels, config)
         self.network.discriminator = Discriminator(self.size, channels, config)
+
+    def _average(self, path, train):
+        """The training split's average image `[size, size, channels]`."""
+        if self.name not in train:
+            raise ValueError(f"{path}: has no images; `python -m data_prep` needs --images")
+        images = train[self.name]
+        images = images.reshape(*images.shape[:3], -1)
+        return np.float32(images.mean(axis=0, dtype=np.float64) / 255.0)
 
     # Inputs
 
@@ -108,11 +123,13 @@ class Completion(Task):
         completed = self.complete(batch)
         original_logit, completed_logit = self.judge(image, hole), self.judge(completed, hole)
         _, reconstruction = mean_over_hole(completed - image, hole)
+        judged = tf.nn.softplus(-original_logit) + tf.nn.softplus(completed_logit)
         fooled = tf.nn.softplus(-completed_logit)
         losses = {
             "reconstruction": reconstruction,
-            "discriminator": tf.nn.softplus(-original_logit) + tf.nn.softplus(completed_logit),
+            "discriminator": judged,
             "generator": reconstruction + self.config.adversarial_weight * fooled,
+            "full": reconstruction + self.config.adversarial_weight * judged,
         }
         completed = tf.clip_by_value(completed, 0.0, 1.0)
         fills = [completed] if training else [completed, *self.simple_fills(batch)]
@@ -133,6 +150,27 @@ class Completion(Task):
     def regularized(self):
         variables = module_variables(self.network)
         return [v for v in variables if v.name.removesuffix(":0").endswith("/w")]
+
+    # Answers
+
+    def inputs(self):
+        return {
+            "image": tf.TensorSpec([None, *self.average.shape], tf.float32),
+            "hole": tf.TensorSpec([None, 4], tf.int32),
+        }
+
+    def predict(self, inputs):
+        """Fills a hole in each image.
+
+        Args:
+          inputs: "image", values in [0, 1], of the training images' size, float32 `[n, size, size,
+            channels]`; "hole", its top, left, height and width, int32 `[n, 4]`.
+
+        Returns:
+          "completed": the images with their holes filled, values in [0, 1].
+        """
+        inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
+        return {"completed": tf.clip_by_value(self.complete(inputs), 0.0, 1.0)}
 
     # Results
 

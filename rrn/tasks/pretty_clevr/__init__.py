@@ -1,11 +1,19 @@
 """Pretty-CLEVR: from object to nearest object, as many jumps as asked (Palm et al. 2018, 3.3).
 
+fields.py     what a config's `model` may be, which prepared files fit
 task.py       the inputs, the model's way from a batch to losses
 questions.py  what an example's number asks
 network.py    the modules: the recurrent network over objects, and the paper's MLP
 report.py     results, their table and figures, beside the paper's; a gallery
 """
 
-from rrn.tasks.pretty_clevr.task import SCHEMAS, PrettyClevr, create_task
+from typing import TYPE_CHECKING
 
-__all__ = ["SCHEMAS", "PrettyClevr", "create_task"]
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.tasks.pretty_clevr.fields import FIELDS, SCHEMAS
+    from rrn.tasks.pretty_clevr.task import PrettyClevr, create_task
+
+__all__ = ["FIELDS", "SCHEMAS", "PrettyClevr", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])

@@ -14,6 +14,11 @@ QUESTION_SIZE = CLASSES + OBJECTS  # anchor, number of jumps
 OTHERS = all_others(OBJECTS)
 
 
+def one_hot_question(anchor, jumps):
+    """One-hot anchor and number of jumps `[questions, QUESTION_SIZE]`."""
+    return tf.concat([tf.one_hot(anchor, CLASSES), tf.one_hot(jumps, OBJECTS)], axis=-1)
+
+
 class PrettyClevrNetwork(tf.Module):
     """The network without LSTM, and its readout; with one step, the relation network."""
 
@@ -33,22 +38,35 @@ class PrettyClevrNetwork(tf.Module):
             self.node_kernel = tf.Variable(glorot_uniform([hidden, 1]), name="node_readout/w")
 
     def __call__(self, batch, question, random):
-        """Logits of the answer `[examples, steps, CLASSES]`; with `node_loss`, those of being the
-        object in question `[examples, steps, 8]`, else None. `random` is None where nothing is
-        dropped.
+        """Runs the network.
+
+        Args:
+          batch: what `make_batch` returned.
+          question: one-hot anchor and number of jumps `[examples, QUESTION_SIZE]`.
+          random: the examples' draws; None where nothing is dropped.
+
+        Returns:
+          (logits of the answer `[examples, steps, CLASSES]`, with `node_loss` those of being the
+          object in question `[examples, steps, 8]`, else None).
         """
-        graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
-        objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
-        question = graph.broadcast_globals_to_nodes(question)
-        features = tf.concat([objects, question], axis=-1)
-        edges = batch["distances"][..., None]
-        hidden = self.rrn(graph, features, self.config.num_steps, edges=edges)
+        graph, _, hidden = self.hidden_states(batch, question)
         logits = sum_readout(self.readout, graph, hidden, [self.config.readout_dropout], random)
         if not self.config.node_loss:
             return logits, None
         kernel = read(self.node_kernel)
         by_step = [tf.reshape(tf.matmul(h, kernel), [-1, OBJECTS]) for h in hidden]
         return logits, tf.stack(by_step, axis=1)
+
+    def hidden_states(self, batch, question):
+        """The graph, the objects' features, and the hidden states of every step, a list of
+        `[nodes, hidden]`.
+        """
+        graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
+        objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
+        question = graph.broadcast_globals_to_nodes(question)
+        features = tf.concat([objects, question], axis=-1)
+        edges = batch["distances"][..., None]
+        return graph, features, self.rrn(graph, features, self.config.num_steps, edges=edges)
 
 
 class FlatNetwork(tf.Module):
@@ -66,7 +84,11 @@ class FlatNetwork(tf.Module):
         self.mlp = MLP(sizes, config.compute_dtype, name="mlp")
 
     def __call__(self, batch, question, random):
-        """Logits of the answer `[examples, 1, CLASSES]`, and None."""
+        """Runs the MLP; arguments as of `PrettyClevrNetwork`.
+
+        Returns:
+          (logits of the answer `[examples, 1, CLASSES]`, None).
+        """
         objects = tf.reshape(batch["objects"], [-1, OBJECTS * OBJECT_SIZE])
         distances = tf.reshape(batch["distances"], [-1, OBJECTS * (OBJECTS - 1)])
         flat = tf.concat([objects, distances, question], axis=-1)

@@ -1,12 +1,25 @@
-"""Pretty-CLEVR's results: accuracy by jumps and step, beside the paper's, and a gallery."""
+"""Pretty-CLEVR's results: accuracy by jumps and step, beside the paper's; a gallery; examples."""
 
 import dataclasses
 import itertools
 
 import numpy as np
+import tensorflow as tf
 
+from rrn.data import evaluation_batch
+from rrn.pages import SIDE, Example, Step
+from rrn.reading import reading_scope
+from rrn.tasks.pretty_clevr.network import one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
-from rrn.tasks.reports import accuracy_by_kind, draw_accuracy, format_accuracy
+from rrn.tasks.reports import (
+    accuracy_by_kind,
+    accuracy_table,
+    draw_accuracy,
+    likeliest,
+    message_strengths,
+    one_of_each,
+)
+from rrn.tasks.task import Quantity
 
 # Accuracy in percent by jumps, read off the paper's plot (± 1).
 PAPER = (
@@ -18,6 +31,20 @@ PAPER = (
     ("paper, MLP", (100, 53, 42, 31, 28, 27, 28, 34)),
 )
 
+TRIANGLE, SQUARE = "0,-1 1,0.8 -1,0.8", "-0.9,-0.9 0.9,-0.9 0.9,0.9 -0.9,0.9"
+PLUS = (
+    "-0.4,-1.1 0.4,-1.1 0.4,-0.4 1.1,-0.4 1.1,0.4 0.4,0.4 "
+    "0.4,1.1 -0.4,1.1 -0.4,0.4 -1.1,0.4 -1.1,-0.4 -0.4,-0.4"
+)
+SHAPES = {  # the markers on a page: a polygon and by how many degrees it is turned
+    "triangle_down": (TRIANGLE, 180),
+    "triangle_up": (TRIANGLE, 0),
+    "triangle_left": (TRIANGLE, 270),
+    "triangle_right": (TRIANGLE, 90),
+    "square": (SQUARE, 0),
+    "plus": (PLUS, 0),
+    "cross": (PLUS, 45),
+}
 PLOTTED = {  # the markers' names in matplotlib; the colours' are the same
     "circle": "o",
     "triangle_down": "v",
@@ -27,6 +54,12 @@ PLOTTED = {  # the markers' names in matplotlib; the colours' are the same
     "square": "s",
     "plus": "P",
     "cross": "X",
+}
+
+
+QUANTITIES = {
+    "accuracy/": Quantity("right answers by jumps, %"),
+    "accuracy_by_jumps": Quantity("right answers by jumps, %", 100, "jumps"),
 }
 
 
@@ -45,8 +78,8 @@ def results(arrays, examples, outputs):
 
 
 def table(results):
-    """Accuracy in words, a row for each step, and the paper's."""
-    return format_accuracy(results, "jumps", PAPER)
+    """Accuracy: a row for each step, and the paper's."""
+    return accuracy_table(results, "jumps", PAPER)
 
 
 def figures(results, names):
@@ -99,3 +132,91 @@ def _draw_question(axes, below, example, predicted, positions, colours, markers,
         lines.append((f"step {step}: {words[guess]}", "green" if guess == answer else "red"))
     for i, (line, colour) in enumerate(lines):
         below.text(0.0, 1.0 - i / len(lines), line, color=colour, fontsize=9, va="top")
+
+
+# Examples of the page
+
+
+def examples(task, arrays, ids, seed):
+    """A question of each number of jumps, as `Task.examples` returns them."""
+    chosen = ids[np.sort(one_of_each(question_of(ids).jumps, OBJECTS))]
+    batch, network = evaluation_batch(task, arrays, chosen, seed), task.network
+    with reading_scope():
+        question = one_hot_question(batch["anchor"], batch["jumps"])
+        logits, _ = network(batch, question, None)
+        strengths = np.zeros([logits.shape[1], len(chosen), OBJECTS])  # the MLP sends no messages
+        if hasattr(network, "rrn"):
+            graph, features, hidden = network.hidden_states(batch, question)
+            states = [network.rrn.input_fn(features), *hidden[:-1]]  # before every step
+            edges = tf.reshape(batch["distances"], [-1, 1])
+            strengths = message_strengths(network.rrn.message_fn, graph, states, edges)
+            strengths = strengths.reshape(-1, len(chosen), OBJECTS)
+    probabilities, objects = tf.nn.softmax(logits).numpy(), batch["objects"].numpy()
+    made = [
+        _example(task, arrays, example, objects[i, :, :2], probabilities[i], strengths[:, i])
+        for i, example in enumerate(chosen)
+    ]
+    return [made[place] for place in question_of(chosen).jumps.argsort()]
+
+
+def _example(task, arrays, example, nodes, probabilities, strengths):
+    """One question with its scene; nodes: the positions `[8, 2]` in the order of `strengths`."""
+    scene, start, jumps, by_marker = question_of(example)
+    words = [name.replace("_", " ") for name in task.names]
+    classes = [arrays["colours"][scene].numpy(), OBJECTS + arrays["markers"][scene].numpy()]
+    positions = arrays["positions"][scene].numpy()
+    walk = arrays["order"].numpy()[scene, start, : jumps + 1]
+    anchor, answer = classes[by_marker][start], classes[1 - by_marker][walk[-1]]
+    note = "Arrows are the jumps. The thicker a circle, the stronger the object's messages are."
+    plural, asked = "" if jumps == 1 else "s", ("marker", "colour")[by_marker]
+    shapes = [_shape(task.names, *object_) for object_ in zip(positions, *classes, strict=True)]
+    return Example(
+        title=f"{jumps} jump{plural}",
+        question=f"{jumps} jump{plural} from {words[anchor]}: which {asked}?",
+        right=words[answer],
+        right_probabilities=probabilities[:, answer],
+        drawing=[_arrow(*ends) for ends in itertools.pairwise(positions[walk])] + shapes,
+        steps=[
+            Step(answers=likeliest(p, words), marks=_circles(nodes, s), note=note)
+            for p, s in zip(probabilities, strengths, strict=True)
+        ],
+    )
+
+
+def _on_page(position):
+    """Units of a drawing for a position in the unit square, with a margin."""
+    return np.round(SIDE * (0.1 + 0.8 * position)).tolist()
+
+
+def _shape(names, position, colour, marker):
+    """The mark of an object; colour and marker are classes."""
+    x, y = _on_page(position)
+    style = {"fill": names[colour], "stroke": "#5b6675", "stroke-width": 0.1}
+    place = f"translate({x:.0f},{y:.0f}) scale(22)"
+    if names[marker] == "circle":
+        return "circle", {"r": 1, "transform": place, **style}, ""
+    points, turned = SHAPES[names[marker]]
+    return "polygon", {"points": points, "transform": f"{place} rotate({turned})", **style}, ""
+
+
+def _arrow(tail, head):
+    """The mark of a jump, from near one object to near the next."""
+    tail, head = (np.array(_on_page(position)) for position in (tail, head))
+    along = (head - tail) / np.linalg.norm(head - tail)
+    tail, head = tail + 30 * along, head - 30 * along
+    sides = [head - 18 * along + 8 * side * along[::-1] * (1, -1) for side in (-1, 1)]
+    path = " ".join(f"{x:.0f},{y:.0f}" for x, y in (tail, head, sides[0], head, sides[1]))
+    style = {"fill": "none", "stroke": "#5b6675", "stroke-width": 4}
+    return "polyline", {"points": path, **style}, ""
+
+
+def _circles(positions, strengths):
+    """Circles around objects; the thicker, the stronger are the messages that an object sends."""
+    marks = []
+    for position, strength in zip(positions, strengths, strict=True):
+        x, y = _on_page(position)
+        style = {"fill": "none", "stroke": "#1450c8", "stroke-opacity": 0.5}
+        width = 24 * strength / max(strengths.max(), 1e-9)
+        circle = {"cx": x, "cy": y, "r": 34 + width / 2, "stroke-width": width}
+        marks.append(("circle", {**circle, **style}, ""))
+    return marks

@@ -13,16 +13,23 @@ import tensorflow as tf
 
 from rrn.readout import accuracy_metrics, answer_losses
 from rrn.tasks.pretty_clevr import report
-from rrn.tasks.pretty_clevr.network import OTHERS, FlatNetwork, PrettyClevrNetwork
-from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS, QUESTIONS, question_of
+from rrn.tasks.pretty_clevr.network import (
+    OTHERS,
+    FlatNetwork,
+    PrettyClevrNetwork,
+    one_hot_question,
+)
+from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
 from rrn.tasks.task import Task
 
-SCHEMAS = (("pretty_clevr", 1),)
 NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 
 
 def create_task(config, data):
-    return PrettyClevr(config, [*data.shared["colour_names"], *data.shared["marker_names"]])
+    names = {name: data.shared[name] for name in ("colour_names", "marker_names")}
+    task = PrettyClevr(config, [*names["colour_names"], *names["marker_names"]])
+    task.constants = names
+    return task
 
 
 class PrettyClevr(Task):
@@ -32,12 +39,18 @@ class PrettyClevr(Task):
     colour (m = 0) or its marker (m = 1), and asks for the other of the object after k jumps.
     """
 
+    quantities = report.QUANTITIES
+
     def __init__(self, config, names):
-        """names: the classes in words."""
-        if config.network not in NETWORKS:
-            raise ValueError(
-                f"model.network must be one of {', '.join(NETWORKS)}, got {config.network!r}"
-            )
+        """Makes the task's network.
+
+        Args:
+          config: the experiment's `model`.
+          names: the classes in words, colours and then markers.
+
+        Raises:
+          ValueError: no such network, or a loss on nodes without nodes.
+        """
         if config.network == "mlp" and config.node_loss:
             raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
         super().__init__(config, NETWORKS[config.network](config))
@@ -68,6 +81,11 @@ class PrettyClevr(Task):
         names = tf.stack([colours, OBJECTS + markers], axis=1)  # [examples, 2, objects]
         anchor = tf.gather_nd(names, tf.stack([by_marker, start], 1), batch_dims=1)
         answers = tf.gather(tf.gather(names, 1 - by_marker, batch_dims=1), walk, batch_dims=1)
+        scenes = self._scenes(positions, colours, markers)
+        return {**scenes, "anchor": anchor, "jumps": jumps, "answers": answers}
+
+    def _scenes(self, positions, colours, markers):
+        """The batch's "objects" and "distances"."""
         if self.config.markers_in_order:
             order = tf.argsort(markers)
             positions, colours, markers = (
@@ -78,19 +96,19 @@ class PrettyClevr(Task):
         return {
             "objects": tf.concat([positions, colours, markers], axis=-1),
             "distances": tf.norm(apart, axis=-1),
-            "anchor": anchor,
-            "jumps": jumps,
-            "answers": answers,
         }
 
     # Model
 
     def loss(self, encodings, batch, random, training, num_jumps=OBJECTS):
-        """Cross-entropy of the answer, its mean over all steps; in training with `node_loss`, plus
-        so many times that of finding the object among the eight, which no question states but its
-        answer tells.
+        """Computes the cross-entropy of the answer, its mean over all steps.
 
-        num_jumps: only so many numbers of jumps are asked for, from 0 on.
+        In training with `node_loss` so many times that of finding the object among the eight is
+        added. No question states that object, but its answer tells it.
+
+        Args:
+          encodings, batch, random, training: see `Task.loss`.
+          num_jumps: only so many numbers of jumps are asked for, from 0 on.
 
         Raises:
           ValueError: more numbers of jumps than there are.
@@ -99,8 +117,7 @@ class PrettyClevr(Task):
             raise ValueError(f"num_jumps must be at most {OBJECTS}, got {num_jumps}")
         jumps = batch["jumps"] % num_jumps
         answer = tf.gather(batch["answers"], jumps, batch_dims=1)
-        question = [tf.one_hot(batch["anchor"], CLASSES), tf.one_hot(jumps, OBJECTS)]
-        question, draws = tf.concat(question, axis=-1), random if training else None
+        question, draws = one_hot_question(batch["anchor"], jumps), random if training else None
         logits, node_logits = self.network(batch, question, draws)
         losses, outputs = answer_losses(logits, answer)
         if training and node_logits is not None:
@@ -112,7 +129,37 @@ class PrettyClevr(Task):
         return losses, {**outputs, "jumps": jumps}
 
     def training_only(self):
-        return [self.network.node_readout] if self.config.node_loss else []
+        return [self.network.node_kernel] if self.config.node_loss else []
+
+    # Answers
+
+    def inputs(self):
+        return {
+            "positions": tf.TensorSpec([None, OBJECTS, 2], tf.float32),
+            "colours": tf.TensorSpec([None, OBJECTS], tf.int32),
+            "markers": tf.TensorSpec([None, OBJECTS], tf.int32),
+            "anchor": tf.TensorSpec([None], tf.int32),
+            "jumps": tf.TensorSpec([None], tf.int32),
+        }
+
+    def predict(self, inputs):
+        """Answers one question about each scene.
+
+        Args:
+          inputs: of each object its "positions" in the unit square, float32 `[n, 8, 2]`, and its
+            "colours" and "markers", 0 to 7, int32 `[n, 8]`; of the question its "anchor", a colour
+            or 8 + a marker, and the number of "jumps", 0 to 7, int32 `[n]`.
+
+        Returns:
+          "answer": the likeliest colour or marker after the last step, in words, `[n]`.
+          "probabilities": of the 8 colours and 8 markers at every step `[n, steps, 16]`.
+        """
+        scenes = self._scenes(*(tf.convert_to_tensor(inputs[n]) for n in list(self.inputs())[:3]))
+        logits, _ = self.network(scenes, one_hot_question(inputs["anchor"], inputs["jumps"]), None)
+        return {
+            "answer": tf.gather(tf.constant(self.names), tf.argmax(logits[:, -1], -1)),
+            "probabilities": tf.nn.softmax(logits),
+        }
 
     # Results
 
@@ -124,6 +171,10 @@ class PrettyClevr(Task):
 
     def figures(self, results):
         return report.figures(results, self.names)
+
+    def examples(self, arrays, examples, seed):
+        """A question of each number of jumps, with the strength of each object's messages."""
+        return report.examples(self, arrays, examples, seed)
 
 
 def _turn_and_scale(positions, random):

@@ -1,25 +1,48 @@
-"""Sudoku's results: boards solved by givens and step, beside the published figures."""
+"""Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
 import numpy as np
+import tensorflow as tf
 
-from rrn.tasks.reports import results_by_step
+from rrn.data import evaluation_batch
+from rrn.pages import Example, Step, Table
+from rrn.reading import reading_scope
+from rrn.tasks.reports import one_of_each, results_by_step
+from rrn.tasks.sudoku.drawing import belief_marks, board_marks
+from rrn.tasks.task import Quantity
 
-PAPER = (
-    "17 givens, boards solved: paper 94.1 % after 32 steps and 96.6 % after 64; "
-    "Recurrent Transformer (2023) 96.7 %",
-    "17-34 givens, boards solved, other people's: DGL's RRN 95.3 % after 32 steps and 98.9 % "
-    "after 64; RRN-derived (2022) 99.13 ± 0.14 %; Recurrent Transformer (2023) 99.5 %",
+PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
+OTHERS = (
+    "boards solved, other people's: with 17 givens Recurrent Transformer (2023) 96.7 %; with 17-34 "
+    "givens DGL's RRN 95.3 % after 32 steps and 98.9 % after 64, RRN-derived (2022) "
+    "99.13 ± 0.14 %, Recurrent Transformer (2023) 99.5 %"
 )
+
+SURE = 0.99  # a probability
+QUANTITIES = {
+    "accuracy": Quantity("cells right, %", 100),
+    "board_accuracy": Quantity("boards solved, %", 100),
+    "cell_accuracy/": Quantity("cells right by givens, %"),
+    "board_accuracy/": Quantity("boards solved by givens, %"),
+    "sure/": Quantity(f"boards with all probabilities ≥ {SURE}, and wrong ones of these, %"),
+}
 
 
 def results(arrays, examples, outputs):
-    """`board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`."""
+    """`board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`; `sure/boards`,
+    the percentage of boards of which every digit has a probability of at least `SURE`, and
+    `sure/wrong`, the percentage of these that are wrong.
+    """
     givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
     by_step, levels = {}, np.unique(givens).tolist()
     for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
         for level in levels:
             by_step[f"{name}_accuracy/{level}"] = 100.0 * right[givens == level].mean(axis=0)
         by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
+    sure = outputs["confidence"] >= SURE
+    by_step["sure/boards"] = 100.0 * sure.mean(axis=0)
+    by_step["sure/wrong"] = (
+        100.0 * (sure & (cells < 81.0)).sum(axis=0) / np.maximum(sure.sum(axis=0), 1)
+    )
     by_step["loss"] = outputs["loss"].mean(axis=0)
     unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
     error = 100.0 - by_step["board_accuracy/all"][-1]
@@ -36,24 +59,29 @@ def _levels(results):
 
 
 def table(results):
-    """Boards solved and cells right in words, beside the published figures."""
+    """Boards solved by givens and step, and cells right, beside the published figures."""
     by_step, levels = results.by_step, _levels(results)
     num_steps = len(by_step["loss"])
     steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
-    lines = [
-        f"{'':<14}{'boards solved, %'.ljust(8 * len(steps))}   cells right, %",
-        f"{'givens, step':<14}" + "".join(f"{step:8d}" for step in steps) + f"{num_steps:17d}",
-    ]
     name = f"{levels[0][0]}-{levels[-1][0]}, all"
     both = by_step["board_accuracy/all"], by_step["cell_accuracy/all"]
-    for level, boards, cells in [*levels, (name, *both)]:
-        numbers = "".join(f"{boards[step - 1]:8.1f}" for step in steps)
-        lines.append(f"{level!s:<14}{numbers}{cells[-1]:17.2f}")
-    return "\n".join([*lines, *PAPER])
+    rows = [
+        (f"{level}", *(f"{boards[step - 1]:.1f}" for step in steps), f"{cells[-1]:.2f}")
+        for level, boards, cells in [*levels, (name, *both)]
+    ]
+    rows.append(("paper, 17", *(f"{PAPER.get(step, '')}" for step in steps), ""))
+    sure, wrong = by_step["sure/boards"][-1], by_step["sure/wrong"][-1]
+    notes = (
+        f"every digit's probability is at least {SURE} on {sure:.1f} % of the boards; "
+        f"{wrong:.2f} % of these are wrong",
+        OTHERS,
+    )
+    headings = ("boards solved, %; givens:", *(f"step {step}" for step in steps), "cells right, %")
+    return Table(headings, rows, notes)
 
 
 def figures(results):
-    """`accuracy_by_step`: boards solved, a line for each number of givens;
+    """`accuracy_by_step`: boards solved, a line for each number of givens, and the paper's marks;
     `accuracy_by_givens_and_step`: the same as a map.
     """
     from matplotlib import colormaps  # only drawing needs it
@@ -67,9 +95,11 @@ def figures(results):
         colour = colormaps["viridis"](i / max(len(givens) - 1, 1))
         axes.plot(steps, values, color=colour, label=f"{level}")
     axes.plot(steps, results.by_step["board_accuracy/all"], "k--", label="all")
-    axes.set(xlabel="step", ylabel="boards solved, %", xlim=(1, steps[-1]), ylim=(0, 101))
-    axes.set_title("\n".join(PAPER), fontsize=6)
-    axes.legend(title="givens", fontsize=7, ncols=2)
+    if paper := [step for step in PAPER if step <= steps[-1]]:
+        solved = [PAPER[step] for step in paper]
+        axes.plot(paper, solved, "D", color="C3", clip_on=False, label="paper, 17")
+    axes.set(xlabel="step", ylabel="boards solved, %", xlim=(1, max(steps[-1], 2)), ylim=(0, 101))
+    axes.legend(title="givens", fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
     heat = Figure(figsize=(8, 4.5), layout="constrained")
     axes = heat.subplots()
@@ -79,3 +109,52 @@ def figures(results):
     axes.set_yticks(range(len(givens)), givens)
     heat.colorbar(image, label="boards solved, %")
     return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
+
+
+# Examples of the page
+
+SOLVED = "The board is solved."
+SHOWN = 4  # boards: each has as many drawings as there are steps
+
+
+def examples(task, arrays, ids, seed):
+    """Boards of the examples `ids` with few to many givens, as `Task.examples` returns them."""
+    givens = arrays["givens"].numpy()[ids]
+    chosen = ids[np.sort(one_of_each(givens, SHOWN))]
+    batch = evaluation_batch(task, arrays, chosen, seed)
+    with reading_scope():
+        num_steps = task.config.evaluation_steps
+        logits, _ = task.logits(task.encode(batch), batch["puzzle"], num_steps)
+    beliefs = tf.nn.softmax(logits).numpy()
+    boards = zip(batch["puzzle"].numpy(), batch["solution"].numpy(), beliefs, strict=True)
+    made = [_example(*board) for board in boards]
+    return sorted(made, key=lambda example: example.title)
+
+
+def _example(puzzle, solution, beliefs):
+    """A board with its solution, digits `[81]`; beliefs: `[81, steps, 10]`."""
+    right = (beliefs.argmax(-1) == solution[:, None]).sum(axis=0)
+    notes = [f"{cells} of 81 cells are right." if cells < 81 else SOLVED for cells in right]
+    return example_of(puzzle, beliefs, notes, solution)
+
+
+def example_of(puzzle, beliefs, notes, solution=None):
+    """Shows how a board fills in.
+
+    Args:
+      puzzle: digits `[81]`, 0 for a blank.
+      beliefs: the digits' probabilities `[81, steps, 10]`.
+      notes: a sentence on every step.
+      solution: digits `[81]`; others than these are red.
+
+    Returns:
+      The example.
+    """
+    by_step = zip(beliefs.transpose(1, 0, 2), notes, strict=True)
+    red = "" if solution is None else " Digits that the solution does not have there are red."
+    return Example(
+        title=f"{np.count_nonzero(puzzle)} givens",
+        question=f"A digit's area is its probability.{red}",
+        drawing=board_marks(puzzle),
+        steps=[Step(marks=belief_marks(puzzle, p, solution), note=note) for p, note in by_step],
+    )

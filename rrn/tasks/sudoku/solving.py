@@ -4,40 +4,38 @@ The network's most likely digits are the answer, and whether they solve the puzz
 What is not checked is whether a puzzle has a solution, and only one.
 """
 
+import dataclasses
 import functools
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from data_prep.sudoku.puzzles import (
-    KINDS,
-    UNITS,
-    PuzzleError,
-    parse_puzzles,
-    read_lines,
-    repeats_digit,
-)
+from data_prep.sudoku.puzzles import UNITS
+from rrn.pages import Example
 from rrn.reading import reading_scope
+from rrn.tasks.sudoku.fields import NUM_STEPS
+from rrn.tasks.sudoku.puzzles import check_puzzles
+from rrn.tasks.sudoku.report import SOLVED, example_of
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
 SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
-NUM_STEPS = 64  # of the network
-PRETRAINED = Path(__file__).resolve().parents[3] / "pretrained" / "sudoku.h5"
+# In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
+_FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[2:4]]
+PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
 PAPER_MODEL = ConfigDict(
     {"embedding_size": 16, "hidden_size": 96, "compute_dtype": "float32", "recompute": False}
 )
 
 
-class Solutions(NamedTuple):
-    """What the network makes of n puzzles.
+@dataclasses.dataclass(frozen=True)
+class Solutions:
+    """What the network makes of n puzzles; its length is n.
 
     Attributes:
       solutions: digits 1 to 9, `[n, 81]`.
@@ -50,18 +48,21 @@ class Solutions(NamedTuple):
     confidence: np.ndarray
     valid: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.solutions)
+
 
 def solve_sudoku(
-    puzzles: Sequence[str] | np.ndarray,
+    puzzles: str | Sequence[str] | np.ndarray,
     weights: str | Path | None = None,
     num_steps: int = NUM_STEPS,
 ) -> Solutions:
     """Solves puzzles with a trained network of the paper's size.
 
     Args:
-      puzzles: strings of 81 characters, row by row, `.` or `0` for a blank; or digits `[n, 81]`, 0
-        for a blank.
-      weights: a run's weights.h5; `pretrained/sudoku.h5` if not given.
+      puzzles: strings of 81 characters, row by row, `.` or `0` for a blank, of which one alone is
+        one puzzle; or digits `[n, 81]`, 0 for a blank.
+      weights: a run's weights.h5; the published ones if not given.
       num_steps: the network's steps.
 
     Returns:
@@ -71,12 +72,13 @@ def solve_sudoku(
       ValueError: a puzzle is malformed or its givens contradict each other; no weights, or not of
         this model.
     """
+    puzzles = [puzzles] if isinstance(puzzles, str) else puzzles
     digits = check_puzzles(puzzles, "puzzle {}".format)
     return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits)
 
 
 def find_weights(weights: str | Path | None = None) -> str | Path:
-    """Returns `weights` if given, else `pretrained/sudoku.h5`, which only a checkout has.
+    """Returns `weights` if given, else the published `sudoku.h5`, which checkouts and wheels have.
 
     Raises:
       ValueError: none are given, and it is not there.
@@ -89,84 +91,7 @@ def find_weights(weights: str | Path | None = None) -> str | Path:
     return weights or PRETRAINED
 
 
-# Puzzles
-
-
-def read_puzzles(puzzle: str) -> np.ndarray:
-    """Reads one puzzle, or a file of puzzles.
-
-    Args:
-      puzzle: 81 characters; or the name of a file, plain or .gz, with as many on each line.
-
-    Returns:
-      Digits `[n, 81]`, int32.
-
-    Raises:
-      ValueError: what is wrong, and where.
-    """
-    if not os.path.isfile(puzzle):
-        try:
-            return check_puzzles([puzzle], lambda number: "PUZZLE")
-        except ValueError as error:
-            raise ValueError(f"{error} (there is no file of that name)") from None
-    return check_puzzles(read_lines(Path(puzzle)), lambda number: f"{puzzle}, line {number}")
-
-
-def check_puzzles(puzzles: Sequence[str] | np.ndarray, name: Callable[[int], str]) -> np.ndarray:
-    """Reads puzzles from strings or digits, and checks them.
-
-    Args:
-      puzzles: as of `solve_sudoku`.
-      name: what an error calls the i-th puzzle, from 1.
-
-    Returns:
-      Digits `[n, 81]`, int32.
-
-    Raises:
-      ValueError: a puzzle is malformed, or a given is twice in a row, column or box.
-    """
-    if isinstance(puzzles, str) or not len(puzzles):
-        raise ValueError(f"expected a list of puzzles or digits [n, 81], got {puzzles!r}")
-    digits = _parse(puzzles, name) if isinstance(puzzles[0], str) else np.asarray(puzzles)
-    if digits.ndim != 2 or digits.shape[1] != 81 or digits.dtype.kind not in "iu":
-        raise ValueError(
-            f"expected strings or integers [n, 81], got {digits.dtype} of shape {digits.shape}"
-        )
-    if ((digits < 0) | (digits > 9)).any():
-        puzzle, cell = np.argwhere((digits < 0) | (digits > 9))[0]
-        where = f"{name(puzzle + 1)}: {_place(cell)}"
-        raise ValueError(f"{where} holds {digits[puzzle, cell]}; expected 0 to 9")
-    _check_givens(digits, name)
-    return digits.astype(np.int32)
-
-
-def _parse(lines, name):
-    try:
-        return parse_puzzles(lines)
-    except PuzzleError as error:
-        what, cell = str(error), error.cell
-        if cell is not None:
-            character = lines[error.index][cell]
-            what = f"character {cell + 1} is {character!r}; expected digits, and 0 or . for a blank"
-        raise ValueError(f"{name(error.index + 1)}: {what}") from None
-
-
-def _check_givens(digits, name):
-    """Raises ValueError where a digit is twice in a row, column or box."""
-    repeats = repeats_digit(digits)
-    if repeats.any():
-        puzzle, unit = np.argwhere(repeats)[0]
-        held = digits[puzzle, UNITS[unit]]
-        digit = min(digit for digit in held if digit and (held == digit).sum() > 1)
-        first, second, *_ = UNITS[unit][held == digit]
-        raise ValueError(
-            f"{name(puzzle + 1)}: no solution, the digit {digit} is twice in a "
-            f"{KINDS[unit // 9]}: {_place(first)} and {_place(second)}"
-        )
-
-
-def _place(cell):
-    return f"row {cell // 9 + 1}, column {cell % 9 + 1}"
+# Solving
 
 
 def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
@@ -181,9 +106,6 @@ def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
     """
     complete = (np.sort(solutions[:, UNITS], axis=2) == np.arange(1, 10)).all(axis=(1, 2))
     return complete & ((puzzles == 0) | (puzzles == solutions)).all(axis=1)
-
-
-# Solving
 
 
 class Solver:
@@ -208,6 +130,24 @@ class Solver:
         with reading_scope():
             logits, _ = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
         return tf.nn.softmax(logits)
+
+    def example(self, puzzle: str) -> Example:
+        """Shows step by step what the network makes of a puzzle.
+
+        Args:
+          puzzle: 81 characters, row by row, `.` or `0` for a blank.
+
+        Raises:
+          ValueError: it is no puzzle.
+        """
+        puzzles = check_puzzles([puzzle], lambda number: "the puzzle")
+        beliefs = self.beliefs(puzzles).numpy()[0]
+        solutions = solutions_from(np.repeat(puzzles, beliefs.shape[1], 0), beliefs.swapaxes(0, 1))
+        notes = [
+            SOLVED if valid else f"Not solved: the least certain digit has {100 * p.min():.1f} %."
+            for p, valid in zip(solutions.confidence, solutions.valid, strict=True)
+        ]
+        return example_of(puzzles[0], beliefs, notes)
 
     def solve(self, puzzles: np.ndarray) -> Solutions:
         """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory.

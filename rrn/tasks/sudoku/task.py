@@ -6,16 +6,18 @@ state a linear layer reads ten logits, digits 0 to 9, at every step; 0 is never 
 accuracy count all 81 cells: the network must repeat the givens, too.
 """
 
+import math
+
 import numpy as np
 import tensorflow as tf
 
 from rrn.graphs import RegularGraph
-from rrn.reading import read
+from rrn.reading import read, reading_scope
 from rrn.tasks.sudoku import report
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
 from rrn.tasks.task import Task
 
-SCHEMAS = (("sudoku", 1),)
+SEGMENT_STEPS = 8  # at most, of what is traced once
 
 
 def create_task(config, data):
@@ -49,6 +51,8 @@ def _by_board(state):
 
 class Sudoku(Task):
     """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
+
+    quantities = report.QUANTITIES
 
     def __init__(self, config):
         encoder = SudokuEncoder(config)
@@ -89,11 +93,17 @@ class Sudoku(Task):
         return _by_board(self.network.rrn.initial_state(81 * num_examples))
 
     def logits(self, encodings, puzzle, num_steps, state=None):
-        """The logits of digits 0 to 9 at every step, `[examples, 81, num_steps, 10]`, and the
-        boards' state after them, None without `state`.
+        """Computes the logits of digits 0 to 9 at every step.
 
-        puzzle: digits `[examples, 81]`, 0 for a blank; state: the boards' before the first step,
-        None for `initial_state`.
+        Args:
+          encodings: what `encode` returned.
+          puzzle: digits `[examples, 81]`, 0 for a blank.
+          num_steps: the number of steps.
+          state: the boards' before the first step, None for `initial_state`.
+
+        Returns:
+          (logits `[examples, 81, num_steps, 10]`, the boards' state after the steps, None without
+          `state`).
         """
         boards = puzzle.shape[0] or tf.shape(puzzle)[0]
         row, column = np.divmod(np.arange(81), 9)
@@ -114,12 +124,17 @@ class Sudoku(Task):
         return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
     def loss(self, encodings, batch, random, training, num_steps=None, state=None):
-        """Cross-entropy, its mean over all cells and steps: the config's `num_steps` in training
-        and `evaluation_steps` in evaluation, if no others are given; outputs: "loss" and
-        "cells_correct" (of 81) by step.
+        """Computes the cross-entropy, its mean over all cells and steps.
 
-        state: of boards that go on from an earlier segment; then the outputs also have their
-        "state" after this one, and whether they are "solved".
+        Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation also "confidence" by
+        step, the probability of the least certain cell's digit.
+
+        Args:
+          encodings, batch, random, training: see `Task.loss`.
+          num_steps: if not given, the config's `num_steps` in training and `evaluation_steps` in
+            evaluation.
+          state: of boards that go on from an earlier segment. Then the outputs also have their
+            "state" after this one, and whether they are "solved".
         """
         config = self.config
         num_steps = num_steps or (config.num_steps if training else config.evaluation_steps)
@@ -129,10 +144,46 @@ class Sudoku(Task):
         losses = tf.reduce_mean(losses, axis=1)
         correct = tf.cast(tf.argmax(logits, -1, tf.int32) == answers, tf.float32)
         outputs = {"loss": losses, "cells_correct": tf.reduce_sum(correct, axis=1)}
+        if not training:
+            likeliest = tf.reduce_max(tf.nn.softmax(logits), axis=-1)
+            outputs["confidence"] = tf.reduce_min(likeliest, axis=1)
         if state is not None:
             solved = outputs["cells_correct"][:, -1] == 81.0
             outputs.update(state=state_after, solved=solved)
         return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
+
+    # Answers
+
+    def inputs(self):
+        return {"puzzle": tf.TensorSpec([None, 81], tf.int32)}
+
+    def predict(self, inputs):
+        """Makes `evaluation_steps` steps.
+
+        Args:
+          inputs: "puzzle", digits, 0 for a blank, row by row, int32 `[n, 81]`.
+
+        Returns:
+          "solution": the likeliest digits 1 to 9, int32 `[n, 81]`. "confidence": their
+          probabilities `[n, 81]`. Whether a solution is one is not checked.
+        """
+        puzzle = tf.convert_to_tensor(inputs["puzzle"], tf.int32)
+        segment = math.gcd(self.config.evaluation_steps, SEGMENT_STEPS)
+
+        def steps(_, state):
+            with reading_scope():
+                logits, state = self.logits(self.encode({}), puzzle, segment, state)
+            return logits[:, :, -1], state
+
+        boards = tf.shape(puzzle)[0]
+        begin = tf.zeros([boards, 81, 10]), self.initial_state(boards)
+        number = self.config.evaluation_steps // segment
+        logits, _ = tf.while_loop(lambda *_: True, steps, begin, maximum_iterations=number)
+        probabilities = tf.nn.softmax(logits)[..., 1:]
+        return {
+            "solution": tf.argmax(probabilities, -1, tf.int32) + 1,
+            "confidence": tf.reduce_max(probabilities, -1),
+        }
 
     def regularized(self):
         rrn = self.network.rrn
@@ -153,3 +204,7 @@ class Sudoku(Task):
     results = staticmethod(report.results)
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
+
+    def examples(self, arrays, examples, seed):
+        """Boards that fill in."""
+        return report.examples(self, arrays, examples, seed)

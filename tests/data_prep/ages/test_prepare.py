@@ -79,6 +79,6 @@ def test_splits_are_drawn_by_the_seed(prepared, tmp_path, capsys):
     ],
 )
 def test_wrong_options(tmp_path, capsys, options, message):
-    assert prepare(tmp_path / "a.h5", *options) == 2
+    assert prepare(tmp_path / "a.h5", *options) == 1
     assert capsys.readouterr().err == f"error: {message}\n"
     assert not list(tmp_path.iterdir())

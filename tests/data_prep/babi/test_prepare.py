@@ -153,7 +153,7 @@ def test_a_failing_run_keeps_the_old_file_and_leaves_nothing(tmp_path, capsys):
     out = tmp_path / "out" / "babi.h5"
     out.parent.mkdir()
     out.write_bytes(b"old")
-    assert prepare(archive, out) == 2
+    assert prepare(archive, out) == 1
     assert capsys.readouterr().err == (
         "error: top/en-valid-10k/qa7_test.txt, line 2: line number 3; expected 2, or 1 for a new"
         " story\n"
@@ -167,7 +167,7 @@ def test_a_truncated_archive(tmp_path, capsys, kept):
     whole = make_archive(tmp_path / "whole.tar.gz", whole_folder("en-valid-10k")).read_bytes()
     cut = tmp_path / "cut.tar.gz"
     cut.write_bytes(whole[: int(kept * len(whole))])
-    assert prepare(cut, tmp_path / "babi.h5") == 2
+    assert prepare(cut, tmp_path / "babi.h5") == 1
     assert re.match(
         r"error: .*cut\.tar\.gz: not a whole \.tar\.gz archive", capsys.readouterr().err
     )
@@ -175,10 +175,10 @@ def test_a_truncated_archive(tmp_path, capsys, kept):
 
 def test_other_files_are_no_archive(tmp_path, capsys):
     (tmp_path / "page.tar.gz").write_bytes(b"<html>not found</html>")
-    assert prepare(tmp_path / "page.tar.gz", tmp_path / "babi.h5") == 2
+    assert prepare(tmp_path / "page.tar.gz", tmp_path / "babi.h5") == 1
     assert "not a whole .tar.gz archive (Not a gzipped file (b'<h'))" in capsys.readouterr().err
     archive = make_archive(tmp_path / "other.tar.gz", {"top/paper.txt": "text"})
-    assert prepare(archive, tmp_path / "babi.h5") == 2
+    assert prepare(archive, tmp_path / "babi.h5") == 1
     assert "other.tar.gz: no files like en-valid-10k/qa1_train.txt in it" in capsys.readouterr().err
 
 
@@ -195,23 +195,23 @@ def test_other_files_are_no_archive(tmp_path, capsys):
 def test_files_that_should_not_be_there(tmp_path, capsys, name, message):
     files = whole_folder("en-valid-10k") | {name: TRAIN}
     archive = make_archive(tmp_path / "babi.tar.gz", files)
-    assert prepare(archive, tmp_path / "babi.h5") == 2
+    assert prepare(archive, tmp_path / "babi.h5") == 1
     assert re.search(message, capsys.readouterr().err)
 
 
 def test_wrong_options(tmp_path, capsys):
     archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("en"))
-    assert prepare(archive, tmp_path / "babi.h5", "--seed", "-1") == 2
-    assert prepare(archive, tmp_path / "babi.h5", "--sha256", "abc") == 2
-    assert prepare(tmp_path / "nothing", tmp_path / "babi.h5") == 2
-    assert prepare("simulated", tmp_path / "babi.h5", "--supplement", "en") == 2
-    assert main(["babi", "--compare", str(archive), str(archive)]) == 2
+    assert prepare(archive, tmp_path / "babi.h5", "--seed", "-1") == 1
+    assert prepare(archive, tmp_path / "babi.h5", "--sha256", "abc") == 1
+    assert prepare(tmp_path / "nothing", tmp_path / "babi.h5") == 1
+    assert prepare("simulated", tmp_path / "babi.h5", "--supplement", "en") == 1
+    assert main(["babi", "--compare", str(archive), str(archive)]) == 1
     errors = capsys.readouterr().err.splitlines()
     assert "a seed is at least 0" in errors[0]
     assert "expected abc" in errors[1]
     assert "no such file or folder" in errors[2]
     assert "--supplement, --sha256 and --allow-missing go with an archive" in errors[3]
-    assert f"{archive}: not an HDF5 file" in errors[4]
+    assert "not a file of this program's data_prep" in errors[4]
 
 
 # The real archive.

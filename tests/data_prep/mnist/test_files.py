@@ -71,7 +71,7 @@ IMAGES, LABELS = IDX_FILES["train"]
 def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
     file = folder / name
     file.write_bytes(change(file.read_bytes()))
-    assert prepare(folder, tmp_path / "m.h5") == 2
+    assert prepare(folder, tmp_path / "m.h5") == 1
     error = capsys.readouterr().err
     assert error.startswith(f"error: {file}: {message}") and error.count("\n") == 1
     assert not (tmp_path / "m.h5").exists()
@@ -79,7 +79,7 @@ def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
 
 def test_a_missing_idx_file(folder, tmp_path, capsys):
     (folder / IMAGES).unlink()
-    assert prepare(folder, tmp_path / "m.h5") == 2
+    assert prepare(folder, tmp_path / "m.h5") == 1
     assert capsys.readouterr().err.startswith(f"error: {folder / IMAGES}: no such file, nor with")
 
 
@@ -105,8 +105,8 @@ def test_wrong_npz_files(tmp_path, capsys):
         "empty.npz": ": not a whole .npz file (",
     }
     for name, message in messages.items():
-        assert prepare(tmp_path / name, tmp_path / "m.h5") == 2
+        assert prepare(tmp_path / name, tmp_path / "m.h5") == 1
         error = capsys.readouterr().err
         assert error.startswith(f"error: {tmp_path / name}{message}") and error.count("\n") == 1
-    assert prepare(tmp_path / "none.npz", tmp_path / "m.h5") == 2
+    assert prepare(tmp_path / "none.npz", tmp_path / "m.h5") == 1
     assert "No such file" in capsys.readouterr().err

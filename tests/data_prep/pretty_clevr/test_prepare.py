@@ -64,19 +64,19 @@ def test_a_run_that_fails_keeps_the_old_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "expected", "message"),
     [
-        (("--seed", "-1"), "--seed -1: at least 0 is needed"),
-        (("--images", "47"), "--images 47: at least 48 pixels are needed"),
-        (("--scenes", "10,10"), "'10,10'; expected three numbers, like 100000,1000,1000"),
-        (("--scenes", "10,0,10"), "'10,0,10'; expected three numbers, like 100000,1000,1000"),
-        (("--scenes", "10,-1,x"), "'10,-1,x'; expected three numbers, like 100000,1000,1000"),
+        (("--seed", "-1"), 1, "--seed -1: at least 0 is needed"),
+        (("--images", "47"), 1, "--images 47: at least 48 pixels are needed"),
+        (("--scenes", "10,10"), 2, "'10,10'; expected three numbers, like 100000,1000,1000"),
+        (("--scenes", "10,0,10"), 2, "'10,0,10'; expected three numbers, like 100000,1000,1000"),
+        (("--scenes", "10,-1,x"), 2, "'10,-1,x'; expected three numbers, like 100000,1000,1000"),
     ],
 )
-def test_wrong_options(tmp_path, capsys, options, message):
+def test_wrong_options(tmp_path, capsys, options, expected, message):
     try:
         status = prepare(tmp_path / "p.h5", "3,3,3", *options)
     except SystemExit as stopped:  # by argparse
         status = stopped.code
-    assert status == 2 and message in capsys.readouterr().err
+    assert status == expected and message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

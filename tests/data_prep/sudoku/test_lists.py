@@ -44,7 +44,7 @@ FULL = "693784512487512936125963874932651487568247391741398625319475268856129743
 def test_bad_lines(tmp_path, capsys, bad, message):
     clues = tmp_path / "clues.txt"
     clues.write_text(f"{GOOD}\n{bad}\n{GOOD}\n{GOOD[:-2]}\n"[: 83 + len(bad)])
-    assert prepare(clues, tmp_path / "s.h5") == 2
+    assert prepare(clues, tmp_path / "s.h5") == 1
     error = capsys.readouterr().err
     assert error.startswith(f"error: {clues}, line 2: '") and message in error
     assert error.count("\n") == 1
@@ -56,23 +56,23 @@ def test_a_truncated_list(clues, tmp_path, capsys, kept):
     whole = gzip.compress(clues.read_bytes())
     cut = tmp_path / "cut.txt.gz"
     cut.write_bytes(whole[: int(kept * len(whole))])
-    assert prepare(cut, tmp_path / "s.h5") == 2
+    assert prepare(cut, tmp_path / "s.h5") == 1
     assert capsys.readouterr().err.startswith(f"error: {cut}: not a whole .gz file (")
 
 
 @pytest.mark.parametrize("name", ["clues.txt", "clues.txt.gz"])
 def test_an_empty_list(tmp_path, capsys, name):
     (tmp_path / name).write_bytes(b"")
-    assert prepare(tmp_path / name, tmp_path / "s.h5") == 2
+    assert prepare(tmp_path / name, tmp_path / "s.h5") == 1
     expected = f"error: {tmp_path / name}: empty; expected one puzzle of 81 characters a line\n"
     assert capsys.readouterr().err == expected
 
 
 def test_files_that_are_no_list(tmp_path, capsys):
     (tmp_path / "page.gz").write_bytes(b"<html>")
-    assert prepare(tmp_path / "page.gz", tmp_path / "s.h5") == 2
-    assert prepare(tmp_path / "nowhere.txt", tmp_path / "s.h5") == 2
-    assert prepare(tmp_path, tmp_path / "s.h5") == 2
+    assert prepare(tmp_path / "page.gz", tmp_path / "s.h5") == 1
+    assert prepare(tmp_path / "nowhere.txt", tmp_path / "s.h5") == 1
+    assert prepare(tmp_path, tmp_path / "s.h5") == 1
     errors = capsys.readouterr().err.splitlines()
     assert "not a whole .gz file (Not a gzipped file" in errors[0]
     assert "No such file" in errors[1] and "nowhere.txt" in errors[1]

@@ -182,4 +182,4 @@ def test_results_are_by_distance(data):
     assert results.by_step["accuracy/distance_2"] == [0.0, 100.0]
     assert results.metrics["accuracy/distance_4"] == 0.0
     assert results.metrics["accuracy/distance_0"] == 100.0
-    assert "distance" in task.table(results) and "accuracy" in task.figures(results)
+    assert "distance" in str(task.table(results)) and "accuracy" in task.figures(results)

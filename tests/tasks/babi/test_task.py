@@ -12,7 +12,7 @@ from configs.babi import get_config
 from rrn.data import PreparedData, read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
-from rrn.tasks.babi.report import PAPER, TASK_NAMES
+from rrn.tasks.babi.report import TASK_NAMES
 from rrn.tasks.babi.task import part_boundaries
 from tests.compare import assert_close, names_and_shapes, randomize
 
@@ -438,15 +438,16 @@ def test_the_table_names_every_task_and_the_paper():
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
     outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
     results = task.results(arrays, np.arange(20), outputs)
-    lines = task.table(results).split("\n")
-    assert len(lines) == 1 + 20 + 2
-    assert "step 1" in lines[0] and "step 2" in lines[0]
-    for number, (line, name) in enumerate(zip(lines[1:21], TASK_NAMES, strict=True), 1):
-        assert line.startswith(f"{number:2d} {name} ")
-        assert line.endswith("solved") == (number < 20)
-    assert lines[20].split()[-2:] == ["0.0", "100.0"]
-    assert lines[21] == "mean error 5.00 %, tasks failed 1 of 20"
-    assert lines[22] == PAPER
+    table = task.table(results)
+    assert table.columns[1:3] == ("step 1", "step 2")
+    for number, (row, name) in enumerate(zip(table.rows[:20], TASK_NAMES, strict=True), 1):
+        assert row[0] == f"{number:2d} {name}"
+        assert row[3] == ("solved" if number < 20 else "failed")
+    assert table.rows[19][1:3] == ("0.0", "100.0")
+    assert table.rows[20:] == [
+        ("mean error", "0.00", "5.00", "", "0.46 ± 0.77"),
+        ("tasks failed of 20", "0", "1", "", "0.13 ± 0.35"),
+    ]
 
 
 def test_the_figure_has_a_bar_for_every_task_and_step():
@@ -455,6 +456,13 @@ def test_the_figure_has_a_bar_for_every_task_and_step():
     assert list(figures) == ["error_by_task"]
     assert isinstance(figures["error_by_task"], Figure)
     (axes,) = figures["error_by_task"].axes
-    heights = [[bar.get_height() for bar in bars] for bars in axes.containers]
-    np.testing.assert_allclose(heights, [[100, 50, 100 / 19, 0], [5, 5, 100 / 19, 50]])
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "5", "20"]
+    figures["error_by_task"].draw_without_rendering()
+    heights = [[bar.get_height() for bar in bars] for bars in axes.containers[:2]]
+    means = [(150 + 100 / 19) / 4, (60 + 100 / 19) / 4]
+    bars = [[100, 50, 100 / 19, 0, means[0]], [5, 5, 100 / 19, 50, means[1]]]
+    np.testing.assert_allclose(heights, bars)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["1", "2", "5", "20", "mean"]
+    assert axes.get_ylabel() == "wrong answers, %"
+    assert [[4, 0.46]] in [line.get_xydata().tolist() for line in axes.lines]  # the paper's
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1

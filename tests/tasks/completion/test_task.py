@@ -3,11 +3,11 @@
 import dataclasses
 import itertools
 
-import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from data_prep import hdf5
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -25,10 +25,8 @@ from tests.helpers import CPUS, load_config, make_trainer
 
 def write_images(path, images, schema="pretty_clevr", name="images"):
     """A prepared file with the same images in every split."""
-    with h5py.File(path, "w") as file:
-        file.attrs.update({"schema": schema, "version": 1, "notes": "", "seed": 0})
-        for split in ("train", "valid", "test"):
-            file[f"{split}/{name}"] = images
+    datasets = {f"{split}/{name}": images for split in ("train", "valid", "test")}
+    hdf5.write(path, datasets, {"schema": schema, "version": 1, "notes": "", "seed": 0})
     return path
 
 
@@ -197,6 +195,7 @@ def test_losses_are_those_of_the_docstring(completion, batch):
     assert_close(losses["discriminator"], judged)
     weight = config.model.adversarial_weight
     assert_close(losses["generator"], mse + weight * np.logaddexp(0, -fake))
+    assert_close(losses["full"], mse + weight * judged)
     assert_close(outputs["loss"], np.array(mse))
     np.testing.assert_array_equal(outputs["completed"], completed.clip(0, 1))
     assert completed.min() < 0 and completed.max() > 1  # the loss counts what is cut off, too
@@ -299,13 +298,13 @@ def test_the_table_and_the_picture_have_every_stage(completion, results):
     stages = {"completion": results, "both": results}
     for by_stage, names in ((stages, [", after completion", ", after both"]), ({}, [""])):
         found = dataclasses.replace(results, by_stage=by_stage)
-        _, *lines = task.table(found).splitlines()
-        assert [line[:32].strip() for line in lines] == [
+        rows = task.table(found).rows
+        assert [row[0] for row in rows] == [
             *(f"completed{name}" for name in names),
             *FILLS[1:],
         ]
-        assert lines[0].split()[-3:] == ["0.1000", "20.00", "75.0%"]
-        assert lines[-1].split()[-2:] == ["0.4000", "-10.00"]
+        assert rows[0][1:] == ("0.1000", "20.00", "75.0")
+        assert rows[-1][1:] == ("0.4000", "-10.00", "")
         figure = task.figures(found)["completed"]
         titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
         last = [f"after {name}" for name in by_stage] or ["completed"]

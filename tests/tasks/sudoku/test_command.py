@@ -1,5 +1,6 @@
 """The command that solves puzzles: what it writes, and what it says where something is wrong."""
 
+import os
 import subprocess
 import sys
 
@@ -19,11 +20,9 @@ def test_one_puzzle_is_drawn(weights, tmp_path, capsys):
     puzzle = puzzles(1)[0]
     solve(text(puzzle), "cpu", tmp_path / "out", weights, STEPS)
     lines = capsys.readouterr().out.splitlines()
-    solution, confidence, valid = (
-        part[0] for part in solve_sudoku(puzzle[None], weights, num_steps=STEPS)
-    )
-    assert "\n".join(lines[:11]) == draw_board(solution, confidence)
-    assert not valid and lines[11].startswith("invalid: ")
+    found = solve_sudoku(puzzle[None], weights, num_steps=STEPS)
+    assert "\n".join(lines[:11]) == draw_board(found.solutions[0], found.confidence[0])
+    assert not found.valid[0] and lines[11].startswith("invalid: ")
     assert lines[12:] == [str(tmp_path / "out" / "solution.gif")]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["solution.gif"]
 
@@ -60,9 +59,15 @@ def test_nothing_is_written_where_the_input_is_wrong(weights, tmp_path):
 # The programs
 
 
-def program(*arguments):
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+def program(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
 
 
 def test_the_program_solves(weights, tmp_path):
@@ -76,13 +81,19 @@ def test_the_program_solves(weights, tmp_path):
     ("arguments", "message"),
     [
         ([], "expected one PUZZLE, 81 characters or a file; got 0"),
+        (["--serve", BLANK], "expected no PUZZLE with --serve, whose page takes puzzles; got 1"),
+        ([BLANK, "--port=65536"], "--port=65536"),
+        ([BLANK, "--steps=100000"], "--steps=100000"),
+        ([BLANK, "--weights=none.h5"], "none.h5: no such file"),
         (["..1"], "PUZZLE: '..1' has 3 characters; expected 81 (there is no file of that name)"),
         ([BLANK, "--steps=0"], "--steps=0"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments, message):
-    done = program("-m", "rrn.tasks.sudoku", *arguments)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
+def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(arguments, message, tmp_path):
+    (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')")
+    done = program("-m", "rrn.tasks.sudoku", *arguments, PYTHONPATH=str(tmp_path))
+    assert done.returncode == (1 if ": " in message else 2)
+    assert "Traceback" not in done.stderr
     (error,) = (line for line in done.stderr.splitlines() if line.startswith("error: "))
     assert message in error
 
@@ -90,7 +101,7 @@ def test_what_is_wrong_is_said_in_one_line(arguments, message):
 @pytest.mark.parametrize("flags", [["--mode=solve"], ["--mode", "solve"], [f"--puzzle={BLANK}"]])
 def test_main_names_the_command(flags):
     done = program("main.py", *flags)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == (
         "error: `python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py\n"
     )

@@ -8,11 +8,10 @@ import tensorflow as tf
 
 from configs.sudoku import get_config
 from rrn.tasks.sudoku import Solutions, solve_sudoku, solving
+from rrn.tasks.sudoku.puzzles import check_puzzles, read_puzzles
 from rrn.tasks.sudoku.solving import (
     Solver,
-    check_puzzles,
     is_solution,
-    read_puzzles,
     solutions_from,
 )
 from tests.compare import assert_close
@@ -125,17 +124,17 @@ def test_the_answer_is_the_likeliest_digit_and_never_blank():
     beliefs[0, 0, 0] = 0.5
     beliefs[1, 5] = 0.1
     beliefs[1, 5, GRID[5] % 9 + 1] = 0.2
-    solutions, confidence, valid = solutions_from(puzzles(2, givens=0), beliefs)
-    np.testing.assert_array_equal(solutions[0], GRID)
-    np.testing.assert_array_equal(confidence[0], 0.4)
-    assert solutions[1, 5] == GRID[5] % 9 + 1 and confidence[1, 5] == 0.2
-    assert valid.tolist() == [True, False]
+    found = solutions_from(puzzles(2, givens=0), beliefs)
+    np.testing.assert_array_equal(found.solutions[0], GRID)
+    np.testing.assert_array_equal(found.confidence[0], 0.4)
+    assert found.solutions[1, 5] == GRID[5] % 9 + 1 and found.confidence[1, 5] == 0.2
+    assert found.valid.tolist() == [True, False]
 
 
 def test_batches_of_a_traced_function_give_what_one_batch_gives(weights, monkeypatch):
     digits = puzzles(5)
     expected = solve_sudoku(digits, weights, num_steps=STEPS)
-    assert isinstance(expected, Solutions)
+    assert isinstance(expected, Solutions) and len(expected) == 5
     assert expected.solutions.shape == expected.confidence.shape == (5, 81)
     assert expected.solutions.min() >= 1 and expected.solutions.max() <= 9
     assert (expected.confidence > 0).all() and (expected.confidence < 1).all()
@@ -144,6 +143,9 @@ def test_batches_of_a_traced_function_give_what_one_batch_gives(weights, monkeyp
     batches = solve_sudoku([text(p) for p in digits], weights, num_steps=STEPS)
     np.testing.assert_array_equal(batches.solutions, expected.solutions)
     assert_close(batches.confidence, expected.confidence)
+    alone = solve_sudoku(text(digits[2]), weights, num_steps=STEPS)  # a string is one puzzle
+    assert len(alone) == 1
+    np.testing.assert_array_equal(alone.solutions[0], expected.solutions[2])
 
 
 def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):

@@ -16,7 +16,6 @@ from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.sudoku.network import cell_neighbours
-from rrn.tasks.sudoku.report import PAPER
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.distribute.test_towers import products_by_device
@@ -262,6 +261,10 @@ def test_loss_is_the_mean_over_cells_and_steps(batch, training, given, num_steps
     assert_close(losses["loss"], -chosen.mean(axis=(1, 2)), 1e-4)
     correct = (logits.argmax(axis=-1) == solution[:, :, None]).sum(axis=1)
     np.testing.assert_array_equal(outputs["cells_correct"], correct)
+    assert ("confidence" in outputs) == (not training)
+    if not training:
+        likeliest = np.exp(log_probabilities.max(axis=-1))
+        assert_close(outputs["confidence"], likeliest.min(axis=1), 1e-4)
 
 
 def loss_and_gradients(task, batch):
@@ -351,7 +354,8 @@ def hand_made_results():
     arrays = {"givens": tf.constant([17, 17, 19, 17, 34])}
     cells = np.array([[0, 40.5, 81], [81, 81, 81], [81, 0, 81], [81, 81, 0]], np.float32)
     loss = np.array([[3, 2, 1], [1, 1, 1], [0, 0, 0], [4, 5, 6]], np.float32)
-    outputs = {"cells_correct": cells, "loss": loss}
+    sure = np.array([[0.99, 0.5, 1], [0.98, 0, 1], [0, 0.99, 0.9], [0, 0.5, 0.99]], np.float32)
+    outputs = {"cells_correct": cells, "confidence": sure, "loss": loss}
     return make_task().results(arrays, np.array([1, 2, 3, 4]), outputs)
 
 
@@ -366,6 +370,8 @@ def test_results_by_hand():
         "cell_accuracy/19": [100, 100, 100],
         "cell_accuracy/34": [100, 100, 0],
         "cell_accuracy/all": [75, 62.5, 75],
+        "sure/boards": [25, 25, 75],
+        "sure/wrong": [100, 100, 100 / 3],  # examples 1; 3; 4 of 1, 2 and 4
         "loss": [2, 2, 2],
     }
     assert results.error == 25
@@ -376,26 +382,38 @@ def test_results_by_hand():
 
 
 def test_the_table_has_17_givens_and_all_apart_and_the_published_figures():
-    lines = make_task().table(hand_made_results()).split("\n")
-    assert lines[1].split() == ["givens,", "step", "1", "2", "3", "3"]
-    assert [line.split() for line in lines[2:6]] == [
+    table = make_task().table(hand_made_results())
+    assert [list(row) for row in (table.columns, *table.rows)] == [
+        ["boards solved, %; givens:", "step 1", "step 2", "step 3", "cells right, %"],
         ["17", "50.0", "0.0", "100.0", "100.00"],
         ["19", "100.0", "100.0", "100.0", "100.00"],
         ["34", "100.0", "100.0", "0.0", "0.00"],
-        ["17-34,", "all", "75.0", "50.0", "75.0", "75.00"],
+        ["17-34, all", "75.0", "50.0", "75.0", "75.00"],
+        ["paper, 17", "", "", "", ""],
     ]
-    assert lines[6:] == list(PAPER)
-    assert "94.1 % after 32 steps and 96.6 % after 64" in lines[6]
+    assert table.notes[0] == (
+        "every digit's probability is at least 0.99 on 75.0 % of the boards; "
+        "33.33 % of these are wrong"
+    )
+    assert "DGL's RRN 95.3 % after 32 steps" in table.notes[1]
 
 
 @pytest.mark.parametrize(
-    ("num_steps", "shown"), [(1, [1]), (8, [1, 2, 4, 8]), (24, [1, 2, 4, 8, 16, 24])]
+    ("num_steps", "shown", "paper"),
+    [
+        (1, [1], [""]),
+        (24, [1, 2, 4, 8, 16, 24], [""] * 6),
+        (64, [1, 2, 4, 8, 16, 32, 64], [""] * 5 + ["94.1", "96.6"]),
+    ],
 )
-def test_the_table_shows_a_few_steps(num_steps, shown):
-    outputs = {"cells_correct": np.full([1, num_steps], 81.0), "loss": np.zeros([1, num_steps])}
+def test_the_table_shows_a_few_steps_and_the_papers(num_steps, shown, paper):
+    zeros = np.zeros([1, num_steps])
+    outputs = {"cells_correct": zeros + 81.0, "confidence": zeros, "loss": zeros}
     task = make_task()
     results = task.results({"givens": tf.constant([20])}, np.array([0]), outputs)
-    assert task.table(results).split("\n")[1].split()[2:-1] == [str(step) for step in shown]
+    table = task.table(results)
+    assert list(table.columns[1:-1]) == [f"step {step}" for step in shown]
+    assert list(table.rows[-1]) == ["paper, 17", *paper, ""]
 
 
 def test_the_figures_have_a_line_and_a_row_for_each_level():
@@ -403,10 +421,24 @@ def test_the_figures_have_a_line_and_a_row_for_each_level():
     assert list(figures) == ["accuracy_by_step", "accuracy_by_givens_and_step"]
     assert all(isinstance(figure, Figure) for figure in figures.values())
     lines = figures["accuracy_by_step"].axes[0].lines
-    assert [line.get_label() for line in lines] == ["17", "19", "34", "all"]
+    assert [line.get_label() for line in lines] == ["17", "19", "34", "all"]  # of 3 steps
     np.testing.assert_array_equal(lines[0].get_ydata(), [50, 0, 100])
     assert len({line.get_color() for line in lines}) == 4
     axes = figures["accuracy_by_givens_and_step"].axes[0]
     (image,) = axes.images
     np.testing.assert_array_equal(image.get_array(), [[50, 0, 100], [100, 100, 100], [100, 100, 0]])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["17", "19", "34"]
+
+
+def test_the_papers_figures_are_marks_beside_the_curves():
+    zeros = np.zeros([1, 48])
+    outputs = {"cells_correct": zeros, "confidence": zeros, "loss": zeros}
+    task = make_task()
+    results = task.results({"givens": tf.constant([17])}, np.array([0]), outputs)
+    figure = task.figures(results)["accuracy_by_step"]
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.lines[-1].get_label() == "paper, 17"
+    assert axes.lines[-1].get_xydata().tolist() == [[32, 94.1]]  # 64 steps were not made
+    legend = axes.get_legend().get_window_extent()
+    assert legend.x0 >= axes.get_window_extent().x1 and legend.x1 <= figure.bbox.x1

@@ -73,9 +73,9 @@ def test_simulate_counts_questions_or_stories():
 
 def test_options_are_checked(tmp_path, capsys):
     out = ["--out", str(tmp_path / "babi.h5")]
-    assert main(["babi", "--source", "simulated", "--stories", "0", *out]) == 2
+    assert main(["babi", "--source", "simulated", "--stories", "0", *out]) == 1
     assert "--stories 0" in capsys.readouterr().err
-    assert main(["babi", "--source", str(tmp_path), "--stories", "5", *out]) == 2
+    assert main(["babi", "--source", str(tmp_path), "--stories", "5", *out]) == 1
     assert "--source simulated only" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["babi", "--source", "simulated", "--tasks", "1,21", *out])

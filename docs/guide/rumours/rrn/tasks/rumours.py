@@ -6,10 +6,12 @@ from each person's state whether they hear the rumour.
 import tensorflow as tf
 
 from rrn import Linear, RecurrentRelationalNetwork, SparseGraph
+from rrn.fields import COMPUTE_DTYPE, SIZE, STEPS
 from rrn.tasks.reports import results_by_step
 from rrn.tasks.task import Task
 
 SCHEMAS = (("rumours", 1),)  # of the prepared file
+FIELDS = {"hidden_size": SIZE, "num_steps": STEPS, "compute_dtype": COMPUTE_DTYPE}  # of `model`
 PEOPLE = 16
 
 

@@ -1,0 +1,118 @@
+"""The one place where a command fails: what can be foreseen ends in a line, not in a traceback.
+
+The line is `error: FILE or FLAG or FIELD: what was found; what would be right`. What cannot be
+foreseen is a mistake of the program and keeps its traceback.
+"""
+
+import errno
+import os
+import re
+import struct
+import tarfile
+import traceback
+import zipfile
+import zlib
+
+FORESEEN = (
+    ArithmeticError,  # a number that is not finite, or too large for what takes it
+    EOFError,
+    MemoryError,
+    OSError,
+    ValueError,  # the project's own errors, and those of JSON and Unicode
+    struct.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+STANDARD_LIBRARY = os.path.dirname(os.__file__)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+GO_ON = "make room there; the same command goes on from what is saved"
+SMALLER = "a smaller batch_size or a smaller model needs less"
+
+
+def error_line(error: BaseException) -> str | None:
+    """Says what has failed.
+
+    Args:
+      error: what was raised.
+
+    Returns:
+      `error: ` and what has failed, one line but for lines that the error itself indents; None if
+      nobody could foresee it.
+    """
+    if _is_tensorflows(error):
+        return f"error: {_tensorflows(error)}"
+    if not isinstance(error, FORESEEN) and not _is_of_h5py(error):
+        return None
+    return f"error: {_words(error)}"
+
+
+def _words(error):
+    if isinstance(error, MemoryError):
+        return f"memory: {_first_line(error) or 'not enough'}; {SMALLER}"
+    if isinstance(error, OSError):
+        what = error.strerror or _first_line(error)
+        hint = f"; {GO_ON}" if error.errno in FULL else ""
+        return f"{error.filename}: {what}{hint}" if error.filename else f"{what}{hint}"
+    if isinstance(error, KeyError):  # of h5py; str() would quote it
+        return f"HDF5: {error.args[0]}"
+    if isinstance(error, RuntimeError):
+        return f"HDF5: {_first_line(error)}"
+    first, *others = str(error).rstrip().splitlines() or [type(error).__name__]
+    return "\n".join([first, *(line if line[:1] == " " else f"  {line}" for line in others)])
+
+
+def _tensorflows(error):
+    what = _first_line(error)
+    if "No space left" in what:
+        return f"{what}; {GO_ON}"
+    if type(error).__name__ == "ResourceExhaustedError":
+        return f"memory: {what}; {SMALLER}"
+    return f"TensorFlow: {type(error).__name__}: {what}"
+
+
+def _is_tensorflows(error):
+    """Without importing TensorFlow, which takes seconds."""
+    return any(
+        kind.__name__ == "OpError" and kind.__module__.startswith("tensorflow.")
+        for kind in type(error).__mro__
+    )
+
+
+def _is_of_h5py(error):
+    """Its KeyErrors and RuntimeErrors are about files."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return isinstance(error, (KeyError, RuntimeError)) and bool(
+        frames and "h5py" in frames[-1].filename
+    )
+
+
+def _first_line(error):
+    """The first line that says anything, without TensorFlow's names of operations."""
+    plain = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w*\]", "", str(error))
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("Detected at node")]
+    return (told or lines or [""])[0]
+
+
+def find_place(error: BaseException, outside: str) -> str | None:
+    """Says where a user's Python file has failed.
+
+    Args:
+      error: what was raised while the file was executed; errors that it was wrapped into count.
+      outside: the path of the file that executes it, whose frames do not count.
+
+    Returns:
+      "FILE:LINE", the innermost of the errors' places that is in no installed package; None if
+      there is none.
+    """
+    while error is not None:
+        places = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError):
+            places.append((error.filename or "<unknown>", error.lineno))
+        for path, line in reversed(places):
+            installed = path.startswith(("<", STANDARD_LIBRARY)) or "site-packages" in path
+            if path != outside and not installed:
+                return f"{path}:{line}"
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,128 @@
+"""Wrong calls, named: the function, the argument, the value it got, and what would be right.
+
+Checked is what is known when the call is made, or traced. Nothing is added to a traced function,
+and AutoGraph reads this code: it knows no `:=`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+def shape_of(value: Any) -> tf.TensorShape:
+    """Returns what is known of the shape of a tensor, an array or nested lists of numbers."""
+    return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
+
+
+def check_rank(name: str, value: Any, rank: int) -> None:
+    """Refuses a value of another rank.
+
+    Args:
+      name: the function and the argument, as "SparseGraph: senders".
+      value: a tensor, an array or nested lists of numbers.
+      rank: what is right.
+
+    Raises:
+      ValueError: the value has another rank.
+    """
+    shape = shape_of(value)
+    if shape.rank != rank:
+        raise ValueError(f"{name} must have rank {rank}, got shape {shape}")
+
+
+def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | None) -> None:
+    """Refuses a value that cannot have the right shape.
+
+    Args:
+      name: the function and the argument, as "MessageFunction: nodes".
+      value: a tensor, an array or nested lists of numbers.
+      axes: what the axes are, as "[nodes, node_size]".
+      sizes: their sizes, None where a size is not known; None for any number of axes.
+
+    Raises:
+      ValueError: the value has another shape.
+    """
+    shape, right = shape_of(value), tf.TensorShape(sizes)
+    if not shape.is_compatible_with(right):
+        raise ValueError(f"{name} must have shape {axes} = {right}, got {shape}")
+
+
+def check_width(name: str, value: Any, axis: str, size: int) -> None:
+    """Refuses a value whose last axis has another size.
+
+    Args:
+      name: the function and the argument, as "Linear 'readout': x".
+      value: a tensor, an array or nested lists of numbers.
+      axis: what the last axis is, as "input_size".
+      size: its size.
+
+    Raises:
+      ValueError: the last axis has another size, or there is none.
+    """
+    shape = shape_of(value)
+    if shape.rank is not None and (shape.rank == 0 or shape[-1] not in (None, size)):
+        raise ValueError(f"{name} must have shape [..., {axis}] = (..., {size}), got {shape}")
+
+
+def check_list(name: str, value: Any, length: int) -> None:
+    """Refuses what is not a list with a value for each part of a union.
+
+    Args:
+      name: the function and the argument, as "MessageFunction: edges".
+      value: a list or tuple, or something else.
+      length: the number of parts.
+
+    Raises:
+      ValueError: the value is no list, or of another length.
+    """
+    if not isinstance(value, (list, tuple)):
+        got = type(value).__name__
+        raise ValueError(
+            f"{name} must be a list with a value for each of the union's {length} parts, got {got}"
+        )
+    if len(value) != length:
+        raise ValueError(
+            f"{name} must have a value for each of the union's {length} parts, got {len(value)}"
+        )
+
+
+def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
+    """Refuses sizes of layers that are no integers, or too small.
+
+    Args:
+      name: the module.
+      lowest: the smallest size that is right.
+      **sizes: the arguments by their names.
+
+    Raises:
+      ValueError: a size is no integer, or too small.
+    """
+    for argument, size in sizes.items():
+        if not isinstance(size, (int, np.integer)) or size < lowest:
+            raise ValueError(
+                f"{name}: {argument} must be an integer of at least {lowest}, got {size!r}"
+            )
+
+
+def float_type(name: str, dtype: tf.DType | str) -> tf.DType:
+    """Reads a type of floats.
+
+    Args:
+      name: the module and the argument, as "Linear: compute_dtype".
+      dtype: the type or its name.
+
+    Returns:
+      The type.
+
+    Raises:
+      ValueError: there is no such type, or it is none of floats.
+    """
+    try:
+        found = tf.as_dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or not found.is_floating:
+        raise ValueError(f"{name} must be a type of floats, such as 'bfloat16', got {dtype!r}")
+    return found

@@ -1,0 +1,80 @@
+"""Writes models as SavedModels, which run in plain TensorFlow, without rrn."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.models import load
+from rrn.reading import reading_scope
+from rrn.weights import model_variables, read_weights
+
+ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
+
+
+def export(weights: str | Path, folder: str | Path, **fields: Any) -> str:
+    """Writes the model of a weights file as a SavedModel.
+
+    Its `predict` takes and returns what the task's does, by name. So does its signature
+    "serving_default", by arguments of these names.
+
+    Args:
+      weights: a weights file; see `rrn.load`.
+      folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
+        replaced; anything else there is an error.
+      fields: as of `rrn.load`.
+
+    Returns:
+      What the SavedModel takes and returns, in words.
+
+    Raises:
+      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else.
+    """
+    folder, model = Path(folder), load(weights, **fields)
+    if not model.inputs():
+        raise ValueError(f"{weights}: {type(model).__name__} says nothing of what `predict` takes")
+    if folder.exists() and not (folder / "saved_model.pb").exists():
+        raise ValueError(f"{folder}: is there and no SavedModel; name another folder")
+    temporary = folder.with_name(f"{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    outputs = _save(model, temporary)
+    about = {**read_weights(weights).attributes, "model": model.config.to_dict()}
+    (temporary / ABOUT).parent.mkdir()
+    (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(temporary, folder)
+    return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
+
+
+def _save(model, folder):
+    """Writes the SavedModel; returns the outputs' specs."""
+    specs = model.inputs()
+    named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
+
+    @tf.function(input_signature=[specs], autograph=False)
+    def predict(inputs):
+        with reading_scope():
+            return model.predict(inputs)
+
+    @tf.function(input_signature=named, autograph=False)
+    def serve(*values):
+        return predict(dict(zip(specs, values, strict=True)))
+
+    module = tf.Module()
+    module.weights = model_variables(model)
+    module.predict = predict
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)
+    return predict.get_concrete_function().structured_outputs
+
+
+def _in_words(specs):
+    """A line for each tensor: its name, type and shape, n for the number of examples."""
+    lines = []
+    for name, spec in specs.items():
+        shape = ", ".join("n" if size is None else str(size) for size in spec.shape.as_list())
+        lines.append(f"  {name:<14}{spec.dtype.name:<9}[{shape}]")
+    return "\n".join(lines)

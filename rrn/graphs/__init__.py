@@ -1,0 +1,36 @@
+"""Who sends to whom: one interface, `Graph`, and four forms of it.
+
+    SparseGraph          any graph or graphs, as a list of edges
+    RegularGraph         the same graph many times; each of its nodes has k neighbours
+    FullyConnectedGraph  every node hears every node of its graph; graphs may differ in size
+    GraphUnion           graphs of any form side by side
+
+The nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph; there is no
+axis for the batch. Where two forms describe the same graph, their results are the same.
+
+The four forms are values (`GraphValue`): arguments of a `tf.function` and of a
+SavedModel's functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse
+graphs side by side.
+"""
+
+from rrn.graphs.batching import batch_graphs
+from rrn.graphs.fully_connected import FullyConnectedGraph
+from rrn.graphs.graph import EdgeFunction, EdgeValues, FusedSums, Graph, GraphValue, KnownSizes
+from rrn.graphs.regular import RegularGraph, all_others
+from rrn.graphs.sparse import SparseGraph
+from rrn.graphs.union import GraphUnion
+
+__all__ = [
+    "EdgeFunction",
+    "EdgeValues",
+    "FullyConnectedGraph",
+    "FusedSums",
+    "Graph",
+    "GraphUnion",
+    "GraphValue",
+    "KnownSizes",
+    "RegularGraph",
+    "SparseGraph",
+    "all_others",
+    "batch_graphs",
+]

@@ -1,0 +1,119 @@
+"""Wrong values of nodes, edges and graphs, named; see `rrn.checks`."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.checks import check_list, check_rank, check_shape
+from rrn.graphs.graph import EdgeValues, Graph
+
+
+def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
+    """Makes a tensor of indices or numbers.
+
+    Args:
+      name: the form and the argument, as "SparseGraph: senders".
+      value: integers.
+      rank: the right number of axes.
+
+    Returns:
+      The tensor, int32.
+
+    Raises:
+      ValueError: the value has another rank, or holds no integers.
+    """
+    tensor = tf.convert_to_tensor(value)
+    check_rank(name, tensor, rank)
+    if not tensor.dtype.is_integer:
+        hint = "; no edges at all are tf.zeros([0], tf.int32)" if tensor.shape == [0] else ""
+        raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
+    return tf.cast(tensor, tf.int32)
+
+
+def check_graph(name: str, graph: Any) -> None:
+    """Refuses what is no graph."""
+    if not isinstance(graph, Graph):
+        raise ValueError(f"{name}: graph must be an rrn.Graph, got {type(graph).__name__}")
+
+
+def check_nodes(name: str, graph: Graph, nodes: tf.Tensor) -> None:
+    """Refuses values that are not one row for each node of a graph."""
+    check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
+
+
+def check_globals(name: str, graph: Graph, globals_: tf.Tensor, size: int | None = None) -> None:
+    """Refuses globals that are not one row for each graph."""
+    axes = "[graphs, size]" if size is None else "[graphs, global_size]"
+    check_shape(name, globals_, axes, [graph.known_sizes().graphs, size])
+
+
+def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int | None) -> None:
+    """Refuses values of edges that have not the graph's edge shape.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph.
+      values: a tensor, a list of tensors for a union, or None, which is right.
+      *last: the size of a last axis, None where any is right. Weights have no such axis.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
+    """
+    _check_edges(name, graph.known_sizes().edge_shape, values, last)
+
+
+def _check_edges(name, shape, values, last):
+    if values is None:
+        return
+    if isinstance(shape, list):
+        check_list(name, values, len(shape))
+        for i, (part_shape, value) in enumerate(zip(shape, values, strict=True)):
+            _check_edges(f"{name}[{i}]", part_shape, value, last)
+    elif shape.rank is not None:
+        axes = "[*edge_shape, size]" if last else "[*edge_shape]"
+        check_shape(name, values, axes, [*shape, *last])
+
+
+def check_message_sums(
+    graph: Graph,
+    senders: tf.Tensor,
+    receivers: tf.Tensor,
+    edges: EdgeValues | None,
+    edge_weights: EdgeValues | None,
+) -> None:
+    """Refuses wrong arguments of `Graph.message_sums`."""
+    name = f"{type(graph).__name__}.message_sums"
+    check_nodes(f"{name}: senders", graph, senders)
+    check_nodes(f"{name}: receivers", graph, receivers)
+    check_edges(f"{name}: edges", graph, edges, senders.shape[-1])
+    check_edges(f"{name}: edge_weights", graph, edge_weights)
+
+
+def known_value(name: str, value: Any) -> np.ndarray:
+    """Returns a value that is known on the host, for `Graph.validate`.
+
+    Raises:
+      ValueError: the value is known only when a traced function runs.
+    """
+    known = tf.get_static_value(value)
+    if known is None:
+        raise ValueError(
+            f"{name} is not known while a function is traced; call validate before, outside of it"
+        )
+    return np.asarray(known)
+
+
+def validate_indices(name: str, indices: np.ndarray, bound: int) -> None:
+    """Refuses indices that are below 0, or not below a bound.
+
+    Raises:
+      ValueError: with the first wrong index and its place.
+    """
+    wrong = np.argwhere((indices < 0) | (indices >= bound))
+    if len(wrong):
+        place = wrong[0].tolist()
+        raise ValueError(
+            f"{name}{place} must be from 0 to {bound - 1}, got {indices[tuple(wrong[0])]} "
+            f"({len(wrong)} of {indices.size} are out of range)"
+        )

@@ -1,0 +1,178 @@
+"""What the network asks of a graph: the interface `Graph`."""
+
+import abc
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import tensorflow as tf
+
+from rrn.layers import MLP
+
+# A value for every edge: a tensor, or for a `GraphUnion` a list with the values of each part.
+EdgeValues = tf.Tensor | list
+# What runs on edges: from `[rows, size]` to `[rows, output_size]`.
+EdgeFunction = Callable[[tf.Tensor], tf.Tensor]
+
+
+class FusedSums(Protocol):
+    """Sums of messages with the layers on edges built in; what `Graph.fused_sums` returns."""
+
+    def __call__(
+        self,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: EdgeValues | None = None,
+        edge_kernel: tf.Tensor | None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
+
+        Args:
+          senders, receivers: `[nodes, size]`, the s_i and the r_j.
+          edges: the edges' features `[*edge_shape, edge_size]`, None without.
+          edge_kernel: `[edge_size, size]`, K; None without edges.
+          edge_weights: `[*edge_shape]`, None for ones.
+
+        Returns:
+          `[nodes, output_size]`; the j-th row is node j's sum.
+        """
+
+
+class KnownSizes(NamedTuple):
+    """What is known of a graph's sizes when a function is traced.
+
+    nodes, graphs: their numbers, padding nodes included; None where not known.
+    edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with the
+      shape of each part.
+    """
+
+    nodes: int | None = None
+    graphs: int | None = None
+    edge_shape: tf.TensorShape | list = tf.TensorShape(None)
+
+
+class Graph(abc.ABC):
+    """What the network asks of a graph, or of a batch of graphs.
+
+    A class of your own that inherits from `Graph` and has these methods works in the network as
+    well as the four forms here; only `known_sizes`, `fused_sums` and `validate` may be left as
+    they are. One that inherits from `GraphValue` can be an argument of a `tf.function`, too.
+
+    Values of edges are given in the graph's edge shape: features as `[*edge_shape, edge_size]` and
+    weights as `[*edge_shape]`.
+    """
+
+    def known_sizes(self) -> KnownSizes:
+        """Returns what is known of the sizes without running anything; wrong calls are found by it.
+
+        As it is, nothing is known.
+        """
+        return KnownSizes()
+
+    @abc.abstractmethod
+    def edge_shape(self) -> EdgeValues:
+        """Returns the edge shape, as an integer tensor; for a union a list of those."""
+
+    @abc.abstractmethod
+    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Lists the edges one by one; edges from or to padding nodes are left out.
+
+        Returns:
+          (senders, receivers), integers `[edges]`: the k-th edge runs from node senders[k] to node
+          receivers[k].
+        """
+
+    @abc.abstractmethod
+    def message_sums(
+        self,
+        edge_fn: EdgeFunction,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: EdgeValues | None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Computes Σ_i w_ij edge_fn(s_i + r_j + e_ij) for every node j, i over its senders.
+
+        Args:
+          edge_fn: a function from `[rows, size]` to `[rows, output_size]`.
+          senders, receivers: `[nodes, size]`, the s_i and the r_j.
+          edges: `[*edge_shape, size]`, the e_ij; None for zeros.
+          edge_weights: `[*edge_shape]`, the w_ij; None for ones.
+
+        Returns:
+          `[nodes, output_size]`. Messages of any type are added in float32.
+        """
+
+    def fused_sums(self, mlp: MLP, edge_size: int) -> FusedSums | None:
+        """Offers a faster way to sum the messages of an MLP.
+
+        Args:
+          mlp: the message function. On edges run its `hidden_layers`: a ReLU, then each layer
+            between the first and the last with a ReLU after it.
+          edge_size: the number of an edge's features.
+
+        Returns:
+          A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or
+          None if the graph has no faster way for this MLP.
+        """
+        return None
+
+    @abc.abstractmethod
+    def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:
+        """Computes Σ_i w_ij for every node j.
+
+        Args:
+          edge_weights: `[*edge_shape]`, the w_ij; None for ones.
+
+        Returns:
+          `[nodes]`; without weights, the number of each node's senders.
+        """
+
+    @abc.abstractmethod
+    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
+        """Sums the nodes of each graph.
+
+        Args:
+          nodes: `[nodes, size]`.
+
+        Returns:
+          `[graphs, size]`. Padding nodes are not counted.
+        """
+
+    @abc.abstractmethod
+    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
+        """Gives every node its graph's row.
+
+        Args:
+          globals_: `[graphs, size]`.
+
+        Returns:
+          `[nodes, size]`; the j-th row is globals_[the graph of node j].
+        """
+
+    def validate(self) -> None:
+        """Checks the values that a graph was made of, on the host; other methods trust them.
+
+        A wrong index is an error on a CPU in some operations, and adds up elsewhere or nothing on
+        others. Call it once for graphs that come from outside, not within a `tf.function`.
+
+        Raises:
+          ValueError: an index is out of range, numbers do not fit each other, or values are not
+            known yet.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no validate")
+
+
+class GraphValue(tf.experimental.ExtensionType, Graph):
+    """A graph that TensorFlow takes as a value, as it takes a tensor; see `ExtensionType`.
+
+    It can be an argument of a `tf.function` or of a SavedModel's function, an element of a
+    `tf.data` pipeline, and a part of a union.
+    """
+
+    def __init_subclass__(cls, **options):
+        """Keeps a form's constructor in classes that inherit from the form and have none."""
+        super().__init_subclass__(**options)
+        made = getattr(cls.__init__, "__wrapped__", None)
+        if "__init__" not in vars(cls) and made:
+            cls.__init__ = made  # TensorFlow wraps it anew; else it makes one from the fields

@@ -1,0 +1,138 @@
+"""Graphs of any form side by side."""
+
+import typing
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from rrn.checks import check_shape
+from rrn.graphs.checks import (
+    check_edges,
+    check_globals,
+    check_message_sums,
+    check_nodes,
+    index_tensor,
+    known_value,
+)
+from rrn.graphs.graph import EdgeFunction, Graph, GraphValue, KnownSizes
+
+
+class GraphUnion(GraphValue):
+    """Several graphs (of any form) side by side: their nodes, one after the other, in one matrix.
+
+    The edge shape is a list of the parts' edge shapes, and values of edges are lists with one entry
+    for each part. Where graphs differ much in size, a union of parts, each padded to its own
+    largest graph, has less padding than one `FullyConnectedGraph`.
+
+    Args:
+      parts: the graphs.
+      part_nodes: integers `[parts]`, each part's number of nodes, padding included.
+      part_graphs: integers `[parts]`, each part's number of graphs.
+
+    Raises:
+      ValueError: there are no parts, a part is no graph, or there are not as many numbers as parts.
+    """
+
+    __name__ = "rrn.GraphUnion"  # in SavedModels
+
+    parts: typing.Tuple[GraphValue, ...]  # noqa: UP006 (what ExtensionType reads)
+    part_nodes: typing.Union[typing.Tuple[int, ...], tf.Tensor]  # noqa: UP006, UP007
+    part_graphs: typing.Union[typing.Tuple[int, ...], tf.Tensor]  # noqa: UP006, UP007
+
+    def __init__(
+        self,
+        parts: Sequence[Graph],
+        part_nodes: tf.Tensor | Sequence[int],
+        part_graphs: tf.Tensor | Sequence[int],
+    ):
+        self.parts = tuple(parts)
+        for i, part in enumerate(self.parts):
+            if not isinstance(part, GraphValue):
+                raise ValueError(
+                    f"GraphUnion: parts[{i}] must be an rrn.graphs.GraphValue, such as a "
+                    f"SparseGraph, got {type(part).__name__}"
+                )
+        if not self.parts:
+            raise ValueError("GraphUnion: parts must hold at least one graph, got none")
+        self.part_nodes = self._numbers("part_nodes", part_nodes)
+        self.part_graphs = self._numbers("part_graphs", part_graphs)
+
+    def known_sizes(self) -> KnownSizes:
+        sizes = [part.known_sizes() for part in self.parts]
+        nodes, graphs = [size.nodes for size in sizes], [size.graphs for size in sizes]
+        return KnownSizes(
+            None if None in nodes else sum(nodes),
+            None if None in graphs else sum(graphs),
+            [size.edge_shape for size in sizes],
+        )
+
+    def edge_shape(self) -> list:
+        return [part.edge_shape() for part in self.parts]
+
+    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
+        firsts = tf.unstack(tf.cumsum(self.part_nodes, exclusive=True), len(self.parts))
+        lists = [part.edge_list() for part in self.parts]
+        shifted = [(s + first, r + first) for (s, r), first in zip(lists, firsts, strict=True)]
+        senders, receivers = zip(*shifted, strict=True)
+        return tf.concat(senders, axis=0), tf.concat(receivers, axis=0)
+
+    def message_sums(
+        self,
+        edge_fn: EdgeFunction,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: list | None = None,
+        edge_weights: list | None = None,
+    ) -> tf.Tensor:
+        check_message_sums(self, senders, receivers, edges, edge_weights)
+        none = [None] * len(self.parts)
+        arguments = zip(
+            self.parts,
+            self._split(senders),
+            self._split(receivers),
+            edges or none,
+            edge_weights or none,
+            strict=True,
+        )
+        return tf.concat([part.message_sums(edge_fn, *rest) for part, *rest in arguments], axis=0)
+
+    def degrees(self, edge_weights: list | None = None) -> tf.Tensor:
+        check_edges("GraphUnion.degrees: edge_weights", self, edge_weights)
+        weights = edge_weights or [None] * len(self.parts)
+        pairs = zip(self.parts, weights, strict=True)
+        return tf.concat([part.degrees(weight) for part, weight in pairs], axis=0)
+
+    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
+        check_nodes("GraphUnion.sum_nodes: nodes", self, nodes)
+        pairs = zip(self.parts, self._split(nodes), strict=True)
+        return tf.concat([part.sum_nodes(rows) for part, rows in pairs], axis=0)
+
+    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
+        check_globals("GraphUnion.broadcast_globals_to_nodes: globals_", self, globals_)
+        rows = tf.split(globals_, self.part_graphs, num=len(self.parts))
+        pairs = zip(self.parts, rows, strict=True)
+        return tf.concat([part.broadcast_globals_to_nodes(g) for part, g in pairs], axis=0)
+
+    def validate(self) -> None:
+        for part in self.parts:
+            part.validate()
+        sizes = [part.known_sizes() for part in self.parts]
+        for name, right in (
+            ("part_nodes", [size.nodes for size in sizes]),
+            ("part_graphs", [size.graphs for size in sizes]),
+        ):
+            got = known_value(f"GraphUnion.validate: {name}", getattr(self, name)).tolist()
+            if got != right:
+                raise ValueError(
+                    f"GraphUnion.validate: {name} must be what the parts have, {right}, got {got}"
+                )
+
+    def _split(self, nodes):
+        return tf.split(nodes, self.part_nodes, num=len(self.parts))
+
+    def _numbers(self, name, numbers):
+        """A number for each part: ints, which a traced function knows, or a tensor."""
+        check_shape(f"GraphUnion: {name}", numbers, "[parts]", [len(self.parts)])
+        if tf.is_tensor(numbers) or any(tf.is_tensor(number) for number in numbers):
+            return index_tensor(f"GraphUnion: {name}", numbers, 1)
+        return tuple(int(number) for number in numbers)

@@ -1,0 +1,140 @@
+"""rrn's modules as Keras layers: `fit`, `summary`, saving and mixed precision as for any layer.
+
+Keras does not look into a `tf.Module`. In a `keras.Model` a bare module's variables are no weights:
+`fit` leaves them as they are, saving leaves them out, and nothing says so. `ModuleLayer` has a
+weight for each variable of a module, and the module reads these weights.
+
+This is the only module of rrn that imports Keras.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from rrn import convolution, layers, network
+from rrn.reading import reading_scope
+
+# What a saved model may name without `custom_objects`.
+MODULES = {
+    module.__name__: module
+    for module in (
+        convolution.Conv2D,
+        convolution.ConvTranspose2D,
+        layers.Embedding,
+        layers.Linear,
+        layers.LSTMCell,
+        layers.MLP,
+        network.RecurrentRelationalNetwork,
+    )
+}
+
+
+@keras.saving.register_keras_serializable("rrn")
+class ModuleLayer(keras.layers.Layer):
+    """A module as a layer. The layer is called as the module is, with the same results.
+
+    The weights are the layer's own, with the module's initial values. The layer's dtype policy sets
+    the module's `compute_dtype`, as "mixed_bfloat16" does, unless `arguments` has one; weights are
+    float32. Every call reads each weight once, however many steps use it.
+
+    A graph is given by its name (`graph=`), since Keras takes nothing but tensors by position.
+
+    Args:
+      module: the module's class, such as `rrn.MLP`, or its name. A class of one's own has to read
+        its variables with `rrn.reading.read`, as rrn's do, and `keras.saving.load_model` needs it
+        in `custom_objects`.
+      arguments: what the class is called with, by name. They are saved as JSON.
+      **options: name, dtype and trainable, as of any layer.
+
+    Raises:
+      ValueError: there is no such module, or Keras does not run on TensorFlow.
+    """
+
+    def __init__(
+        self, module: Callable | str, arguments: Mapping[str, Any] | None = None, **options: Any
+    ):
+        found = _find(module) if isinstance(module, str) else module
+        # Keras tells the arguments apart by the signature of `call`: it has to be the module's.
+        call = functools.partial(self.call)
+        call.__signature__ = inspect.signature(functools.partial(found.__call__, None))
+        vars(self)["call"] = call
+        super().__init__(**options)
+        if keras.backend.backend() != "tensorflow":
+            backend = keras.backend.backend()
+            raise ValueError(f"ModuleLayer: Keras must run on tensorflow, got backend {backend!r}")
+        self.module_class = found
+        self.arguments = {
+            name: value.name if isinstance(value, tf.DType) else value
+            for name, value in (arguments or {}).items()
+        }
+        given = dict(self.arguments)
+        if "compute_dtype" in inspect.signature(found).parameters:
+            given.setdefault("compute_dtype", self.compute_dtype)
+        with tf.init_scope():
+            made = found(**given)
+        weights = [self._add_weight_of(variable) for variable in made.variables]
+        for i, weight in enumerate(weights):
+            setattr(self, f"weight_{i}", weight)  # where tf.train.Checkpoint looks
+        # In a function, since Keras and TensorFlow would find the module's own variables elsewhere.
+        self._run = functools.partial(_run, made, weights)
+        self.built = True  # weights need no input's shape
+
+    def _add_weight_of(self, variable):
+        return self.add_weight(
+            shape=tuple(variable.shape),
+            initializer=lambda shape, dtype: tf.identity(variable),
+            dtype=variable.dtype.name,
+            trainable=variable.trainable,
+            autocast=False,  # modules cast what they read
+            name=variable.name.removesuffix(":0").replace("/", "_"),
+        )
+
+    def call(self, *args, **kwargs):
+        """Calls the module.
+
+        Args:
+          *args, **kwargs: as of the module's `__call__`.
+
+        Returns:
+          What the module returns.
+
+        Raises:
+          ValueError: the module reads a variable by another way than `rrn.reading.read`.
+        """
+        return self._run(*args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns what makes the layer again, weights aside."""
+        made_of = {"module": self.module_class.__name__, "arguments": dict(self.arguments)}
+        return {**super().get_config(), **made_of}
+
+
+def _find(name):
+    """The class of a module's name."""
+    found = keras.saving.get_registered_object(name, module_objects=MODULES)
+    if found is None:
+        known = ", ".join(MODULES)
+        raise ValueError(
+            f"ModuleLayer: module must be one of {known}, or in custom_objects, got {name!r}"
+        )
+    return found
+
+
+def _run(module, weights, *args, **kwargs):
+    """Calls a module that reads weights in place of its variables."""
+    with reading_scope() as scope:
+        for variable, weight in zip(module.variables, weights, strict=True):
+            scope.give(variable, tf.convert_to_tensor(weight))
+        with tf.GradientTape() as tape:  # watches what is read otherwise, which no training moves
+            results = module(*args, **kwargs)
+    directly = [variable.name for variable in tape.watched_variables()]
+    if directly:
+        raise ValueError(
+            f"ModuleLayer: {type(module).__name__} must read its variables with rrn.reading.read, "
+            f"and read otherwise: {', '.join(directly)}"
+        )
+    return results

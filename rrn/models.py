@@ -1,0 +1,121 @@
+"""Models as their weights files hold them: made again without config or data, and shown."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from rrn.data import PreparedData
+from rrn.reading import module_variables
+from rrn.tasks import create_task
+from rrn.tasks.sudoku import solve_sudoku
+from rrn.tasks.task import Task
+from rrn.weights import Weights, assign_weights, model_variables, read_weights
+
+__all__ = [
+    "describe",
+    "load",
+    "saved_data",
+    "saved_fields",
+    "saved_task",
+    "solve_sudoku",
+    "summary",
+]
+
+
+def load(path: str | Path, **fields: Any) -> Task:
+    """Makes the model of a weights file, with these weights.
+
+    The file must be a run's, or one of `pretrained/`: they hold the task, its fields and what it
+    took from its data. No config and no data set is needed.
+
+    Args:
+      path: the weights file.
+      fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
+
+    Returns:
+      The task. `predict` answers (`inputs` says what it takes), `network` and `encoder` are its
+      modules, `config` has its fields and `constants` its vocabulary; see `rrn.tasks.task.Task`.
+
+    Raises:
+      ValueError: no such file, it is damaged, or it does not say what model it is of.
+    """
+    weights = read_weights(path)
+    config = ConfigDict({"task": saved_task(weights), "model": saved_fields(weights, fields)})
+    task = create_task(config, saved_data(weights))
+    assign_weights(weights, model_variables(task), task.training_only())
+    return task
+
+
+def describe(config: ConfigDict, data: PreparedData) -> dict[str, Any]:
+    """What a weights file says of its model, so that `load` makes it again.
+
+    Args:
+      config: the experiment's.
+      data: what the model was made on.
+    """
+    return {
+        "task": config.task,
+        "model": config.model.to_dict(),
+        "data": {"file": Path(data.path).name, "digest": data.digest, **data.attributes},
+    }
+
+
+def saved_task(weights: Weights) -> str:
+    """The name of the task that a weights file is of.
+
+    Raises:
+      ValueError: the file does not say.
+    """
+    if "task" not in weights.attributes:
+        raise ValueError(
+            f"{weights.path}: it has weights alone, and does not say of what model: its attributes "
+            f"are {', '.join(weights.attributes) or 'none'}; those of a run have task, model, data"
+        )
+    return weights.attributes["task"]
+
+
+def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the model of a weights file, some of them changed.
+
+    Raises:
+      ValueError: a changed field is none of the model's.
+    """
+    fields = weights.attributes["model"]
+    for name in changed:
+        if name not in fields:
+            raise ValueError(
+                f"{weights.path}: its model has no field {name}; fields are {', '.join(fields)}"
+            )
+    return {name: _tuples(value) for name, value in {**fields, **changed}.items()}
+
+
+def saved_data(weights: Weights) -> PreparedData:
+    """What a weights file holds of the data that its model was made on: no split."""
+    return PreparedData(weights.path, weights.attributes["data"], weights.constants, {})
+
+
+def summary(module: tf.Module) -> str:
+    """Lists a module's layers with their variables, shapes and numbers of parameters.
+
+    Args:
+      module: any module; of a `Task`, its encoder's and its network's modules are listed.
+
+    Returns:
+      A table, a line for each variable and one for the sum. `print` shows it.
+    """
+    variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
+    rows = [
+        (variable.name.removesuffix(":0"), list(variable.shape), variable.shape.num_elements())
+        for variable in variables
+    ]
+    rows.append((f"{len(rows)} variables of {type(module).__name__}", "", sum(r[2] for r in rows)))
+    width = max(len(name) for name, _, _ in rows)
+    return "\n".join(f"{name:<{width}}  {shape!s:<16}{count:>12,}" for name, shape, count in rows)
+
+
+def _tuples(value):
+    """JSON's lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,73 @@
+"""What a task puts on a page: tables, and examples with what happens at every step."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+# An SVG element: its name, its attributes, and the text in it.
+Mark = tuple[str, Mapping[str, float | str], str]
+
+SIDE = 900  # a drawing is a square with sides of so many units, y downwards
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table whose `str` is plain text.
+
+    Attributes:
+      columns: the headings; the first is that of the rows' names.
+      rows: for each row its name and its cells, "" for none.
+      notes: lines below it.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        names, *columns = zip(self.columns, *self.rows, strict=True)
+        width = max(map(len, names))
+        lines = [name.ljust(width) for name in names]
+        for column in columns:
+            width = max(map(len, column)) + 2
+            lines = [line + cell.rjust(width) for line, cell in zip(lines, column, strict=True)]
+        return "\n".join([*map(str.rstrip, lines), *self.notes])
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What the network makes of an example at one step.
+
+    Attributes:
+      answers: the likeliest answers in words, each with its probability, the likeliest first.
+      strengths: of each of the example's lines, how strong the messages are that it sends.
+      marks: what is drawn on top of the example's own drawing.
+      note: a sentence on this step.
+    """
+
+    answers: Sequence[tuple[str, float]] = ()
+    strengths: Sequence[float] = ()
+    marks: Sequence[Mark] = ()
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """An example and its steps.
+
+    Attributes:
+      title: which one it is.
+      steps: the network's steps.
+      question: what is asked, in words.
+      right: the right answer, in the words of `Step.answers`.
+      right_probabilities: its probability at every step.
+      lines: the sentences that the network reads.
+      drawing: what is drawn at every step, on a square of `SIDE` by `SIDE`.
+    """
+
+    title: str
+    steps: Sequence[Step]
+    question: str = ""
+    right: str = ""
+    right_probabilities: Sequence[float] = ()
+    lines: Sequence[str] = ()
+    drawing: Sequence[Mark] = ()

@@ -1,0 +1,66 @@
+"""A variable in several places: shards along one of its axes.
+
+TensorFlow's own `ShardedVariable` is cut along the first axis alone. The kernel of a 3 x 3
+convolution has three rows along it, so that two servers could not share it evenly.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.training.saving.saveable_object_util import ResourceVariableSaveable
+
+
+class ShardedVariable(tf.Module):
+    """Variables that are the parts of a larger one, in their order along an axis.
+
+    `variables` are the shards, and so are the `variables` of a module that has this one.
+    `tf.convert_to_tensor` puts them together. A checkpoint holds them as one whole tensor, which
+    variables in other shards, or whole ones, can be restored from.
+    """
+
+    def __init__(self, parts: Sequence[tf.Variable], name: str, axis: int = 0):
+        """Takes the shards.
+
+        Args:
+          parts: at least one variable, all of the same shape but for `axis`.
+          name: the whole variable's name.
+          axis: the axis along which the parts follow each other.
+        """
+        super().__init__()
+        self._name, self.axis, self._parts = name, axis, list(parts)
+        self._lengths = [part.shape[axis] for part in parts]
+        shape = parts[0].shape.as_list()
+        shape[axis] = sum(self._lengths)
+        self.shape, self.dtype = tf.TensorShape(shape), parts[0].dtype
+
+    def assign(self, value: tf.Tensor | np.ndarray) -> None:
+        """Sets the shards to the parts of `value`, which has the whole variable's shape."""
+        value = tf.convert_to_tensor(value, self.dtype)
+        self.shape.assert_is_compatible_with(value.shape)
+        parts = tf.split(value, self._lengths, self.axis)
+        for variable, part in zip(self.variables, parts, strict=True):
+            variable.assign(part)
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        whole = tf.concat(self.variables, self.axis, name=name or "concat")
+        return whole if dtype is None else tf.cast(whole, dtype)
+
+    # For `tf.train.Checkpoint`: every shard is saved, and restored, as a slice of the whole.
+
+    def _gather_saveables_for_checkpoint(self):
+        def saveables(name=self.name):
+            starts = np.cumsum([0, *self._lengths])
+            made = []
+            for part, start in zip(self.variables, starts, strict=False):
+                offset = [0] * self.shape.rank
+                offset[self.axis] = int(start)
+                shapes = self.shape.as_list(), offset, part.shape.as_list()
+                place = tf.Variable.SaveSliceInfo(name, *shapes).spec
+                made.append(ResourceVariableSaveable(part, place, name))
+            return made
+
+        return {"VARIABLE_VALUE": saveables}  # as a whole variable's
+
+    def _trackable_children(self, *args, **kwargs):
+        return {}  # the shards are not saved once more

@@ -1,0 +1,29 @@
+"""The triplet task's network: two convolutions and a linear layer."""
+
+import tensorflow as tf
+
+from rrn.convolution import Conv2D
+from rrn.layers import Linear
+
+
+class EmbeddingNetwork(tf.Module):
+    """Maps an image to a vector of length 1: two convolutions, each with a ReLU, halve the image,
+    and a linear layer sees all of it.
+    """
+
+    def __init__(self, image_size, config):
+        super().__init__(name="network")
+        width, dtype = config.width, config.compute_dtype
+        self.convolutions = [
+            Conv2D(1, width, 5, stride=2, compute_dtype=dtype, name="conv_0"),
+            Conv2D(width, 2 * width, 5, stride=2, compute_dtype=dtype, name="conv_1"),
+        ]
+        pixels = (-(-image_size // 4)) ** 2
+        self.linear = Linear(pixels * 2 * width, config.embedding_size, dtype, name="linear")
+
+    def __call__(self, images):
+        """`[batch, image_size, image_size, 1]` to `[batch, embedding_size]`."""
+        for layer in self.convolutions:
+            images = tf.nn.relu(layer(images))
+        rows = tf.reshape(images, [-1, self.linear.w.shape[0]])
+        return tf.math.l2_normalize(tf.cast(self.linear(rows), tf.float32), axis=-1)

@@ -1,0 +1,129 @@
+"""The triplet task's results: what the nearest images of each image show."""
+
+import numpy as np
+
+from rrn.pages import Table
+from rrn.tasks.task import Quantity, Results
+
+NEAREST = 10  # images that are looked at for every query
+BLOCK = 1_000  # queries at once
+SHOWN = 10  # queries in the picture
+QUANTITIES = {
+    "nearest/": Quantity("the nearest image shows the digit, %"),
+    "ten_nearest": Quantity("of the ten nearest images show the digit, %"),
+    "closer": Quantity("the match is nearer than the other, % (in training a share)"),
+}
+
+
+def results(arrays, examples, outputs):
+    """Retrieval among the evaluated images: each one is a query, and the others are ranked by their
+    embeddings' products with its own.
+
+    `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows their
+    digit; `ten_nearest`: percent of the ten nearest images that do; `closer`: percent of the
+    triplets in which the match is nearer; `loss`. Queries without another image of their digit
+    count for the last two alone.
+    """
+    labels = arrays["label"].numpy()[examples]
+    found = nearest(outputs["embedding"], min(NEAREST, len(labels) - 1))
+    right = 100.0 * (labels[found] == labels[:, None])
+    has_match = np.bincount(labels)[labels] > 1
+    kinds = np.unique(labels[has_match])
+    metrics = {f"nearest/digit_{k}": right[labels == k, 0].mean() for k in kinds}
+    metrics["nearest/all"] = right[has_match, 0].mean()
+    metrics["ten_nearest"] = right[has_match].mean()
+    metrics["closer"] = 100.0 * outputs["closer"].mean()
+    metrics["loss"] = outputs["loss"].mean()
+    shown = [np.flatnonzero(labels == k)[0] for k in np.unique(labels)][:SHOWN]
+    samples = {
+        "embedding": outputs["embedding"],
+        "label": labels,
+        "queries": arrays["image"].numpy()[examples[shown]],
+        "found": arrays["image"].numpy()[examples[found[shown]]],
+        "right": right[shown] > 0,
+    }
+    metrics = {name: float(value) for name, value in metrics.items()}
+    return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
+
+
+def nearest(embeddings, number):
+    """The rows with the largest products with each row, but for itself.
+
+    Args:
+      embeddings: `[images, size]`.
+      number: how many to find, fewer than there are images.
+
+    Returns:
+      Integers `[images, number]`, the nearest one first.
+    """
+    found = np.zeros([len(embeddings), number], int)
+    for first in range(0, len(embeddings), BLOCK):
+        rows = np.arange(first, min(first + BLOCK, len(embeddings)))
+        products = embeddings[rows] @ embeddings.T
+        products[rows - first, rows] = -np.inf
+        best = np.argpartition(-products, number - 1, axis=1)[:, :number]
+        order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1, kind="stable")
+        found[rows] = np.take_along_axis(best, order, axis=1)
+    return found
+
+
+def table(results):
+    """The metrics."""
+    words = {
+        "nearest/all": "the nearest image shows the digit, %",
+        "ten_nearest": "of the ten nearest images, %",
+        "closer": "the match is nearer than the other, %",
+    }
+    for name in results.metrics:
+        if name.startswith("nearest/digit_"):
+            words[name] = f"  digit {name[-1]}"
+    rows = [(words[n], f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"]
+    return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
+
+
+def figures(results):
+    """`embedding`: the embeddings along their first principal axes, a colour for each digit;
+    `retrieved`: a query of every digit and its nearest images, those of other digits in red.
+    """
+    return {
+        "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
+        "retrieved": draw_retrieved(results.samples),
+    }
+
+
+def draw_embeddings(embeddings, labels):
+    """Two projections: on the first and second, and on the third and fourth principal axis."""
+    from matplotlib.figure import Figure  # only drawing needs it
+
+    centred = embeddings - embeddings.mean(axis=0)
+    _, _, axes_ = np.linalg.svd(centred, full_matrices=False)
+    places = centred @ axes_[:4].T
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    for i, axes in enumerate(figure.subplots(1, 2)):
+        for digit in np.unique(labels):
+            points = places[labels == digit, 2 * i : 2 * i + 2]
+            axes.scatter(*points.T, s=2, color=f"C{digit}", label=digit)
+        axes.set(xlabel=f"principal axis {2 * i + 1}", ylabel=f"principal axis {2 * i + 2}")
+    axes.legend(fontsize=7, markerscale=4)
+    return figure
+
+
+def draw_retrieved(samples):
+    """A row for each query: the query, then what was found."""
+    from matplotlib.figure import Figure
+
+    queries, found, right = samples["queries"], samples["found"], samples["right"]
+    shape = len(queries), 1 + found.shape[1]
+    figure = Figure(figsize=(0.6 * shape[1], 0.6 * shape[0]), layout="constrained")
+    grid = figure.subplots(*shape, squeeze=False)
+    for row, query, images, good in zip(grid, queries, found, right, strict=True):
+        for axes, image in zip(row, [query, *images], strict=True):
+            axes.imshow(image, "gray_r", vmin=0, vmax=255)
+            axes.set(xticks=[], yticks=[])
+        for axes, is_right in zip(row[1:], good, strict=True):
+            for spine in axes.spines.values():
+                spine.set_color("black" if is_right else "red")
+                spine.set_linewidth(0.5 if is_right else 2.0)
+    grid[0, 0].set_title("query", fontsize=7)
+    grid[0, 1].set_title("nearest", fontsize=7)
+    return figure

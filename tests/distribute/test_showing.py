@@ -1,0 +1,137 @@
+"""The towers' own tensors, and the graph that TensorBoard shows."""
+
+import collections
+
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from rrn.distribute.showing import (
+    format_activations,
+    graph_with_variables,
+    list_activations,
+    write_graph,
+)
+from rrn.distribute.towers import Activation, tower_gradients
+from rrn.graphs import SparseGraph
+from rrn.layers import Linear
+from rrn.network import RecurrentRelationalNetwork
+from rrn.noting import note, noting
+from tests.helpers import CPUS
+
+STEPS = 3
+WORKERS = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
+
+
+def test_notes_are_kept_where_somebody_listens():
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    note("a", a)
+    with noting() as outer:
+        note("a", a)
+        with noting() as inner:
+            note("b", b)
+        with tf.Graph().as_default(), tf.name_scope("box"):
+            note("c", a)
+    assert [name for name, _ in outer] == ["a", "box/c"] and outer[0][1] is a
+    assert [name for name, _ in inner] == ["b"]
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """({tower: its activations}, the traced function of both towers, variables)."""
+    tf.random.set_seed(0)
+    encoder = Linear(2, 4, name="encoder")
+    with tf.device(CPUS[1]):
+        network = RecurrentRelationalNetwork(4, 8)
+    graph = SparseGraph([0, 1, 2], [1, 2, 0], 3)
+    variables = [*encoder.trainable_variables, *network.trainable_variables]
+    towers = {}
+
+    def loss_fn(encodings, batch):
+        states = network(graph, encodings["nodes"], STEPS)
+        return [tf.reduce_mean(states[-1])], None
+
+    @tf.function(autograph=False)
+    def update(batches):
+        gradients = []
+        for i, (device, batch) in enumerate(zip(WORKERS, batches, strict=True)):
+            with tf.name_scope(f"tower_{i}"):
+                result = tower_gradients(
+                    device, lambda b: {"nodes": encoder(b["x"][0])}, loss_fn, batch, [variables]
+                )
+            towers[f"tower {i}"] = result.activations
+            gradients.append(result.gradients[0])
+        for variable, *own in zip(variables, *gradients, strict=True):
+            with tf.device(variable.device):
+                variable.assign_sub(tf.add_n(own))
+
+    batch = {"x": [tf.TensorSpec([3, 2]), tf.TensorSpec([None], tf.int32)]}
+    return towers, update.get_concrete_function([batch, batch]), variables
+
+
+def test_every_tower_has_inputs_encodings_and_states_of_its_own(traced):
+    towers, _, _ = traced
+    rows = list_activations(towers)
+    expected = [("inputs/x/0", [3, 2]), ("inputs/x/1", [None]), ("encodings/nodes", [3, 4])]
+    for step in range(1, STEPS + 1):
+        expected += [(f"step_{step}/message_sums", [3, 8]), (f"step_{step}/hidden", [3, 8])]
+    expected.append(("loss", []))
+    for i in range(2):
+        own = [row for row in rows if row["tower"] == f"tower {i}"]
+        assert [(row["name"], row["shape"]) for row in own] == expected
+        assert {row["device"] for row in own} == {f"/job:worker/task:{i}/CPU:0"}
+        assert [row["dtype"] for row in own[:3]] == ["float32", "int32", "float32"]
+
+
+def test_the_table_shows_one_step_and_one_of_each_list():
+    def row(name, shape=(None, 2), dtype="float32"):
+        return Activation(name, shape and list(shape), dtype, "/device:GPU:1")
+
+    names = ["inputs/words/0", "inputs/words/1", "inputs/words/2"]
+    towers = {"tower 1": [*map(row, names), row("inputs/mask", None, "int32"), row("loss", ())]}
+    towers["tower 1"] += [row("tower_1/step_1/hidden"), row("tower_1/step_2/hidden")]
+    assert [line.split() for line in format_activations(list_activations(towers)).splitlines()] == [
+        ["tower", "tensor", "of", "its", "own", "shape", "type", "device"],
+        ["tower", "1", "inputs/words/0", "(3)", "?x2", "float32", "GPU:1"],
+        ["tower", "1", "inputs/mask", "?", "int32", "GPU:1"],
+        ["tower", "1", "loss", "scalar", "float32", "GPU:1"],
+        ["tower", "1", "step_1/hidden", "?x2", "float32", "GPU:1"],
+        [
+            "step",
+            "1",
+            "of",
+            "2;",
+            "each",
+            "step",
+            "has",
+            "tensors",
+            "like",
+            "these",
+            "on",
+            "the",
+            "same",
+            "devices",
+        ],
+    ]
+
+
+def test_the_graph_has_variables_by_name_and_everything_on_its_device(traced, tmp_path):
+    _, function, variables = traced
+    server = "/job:ps/replica:0/task:0/device:CPU:0"
+    write_graph(tmp_path, graph_with_variables(function, variables, {"CPU:1": server}))
+    events = EventAccumulator(str(tmp_path)).Reload()  # as TensorBoard reads it
+    nodes = {node.name: node for node in events.Graph().node}
+    for variable in variables:
+        device = nodes[f"variables/{variable.name.removesuffix(':0')}"].device
+        assert device == (variable.device if "encoder" in variable.name else server)
+    for node in nodes.values():
+        for source in node.input:
+            assert source.lstrip("^").partition(":")[0] in nodes
+    by_device = collections.defaultdict(set)
+    for node in nodes.values():
+        by_device[node.device].add(node.op)
+    assert all("MatMul" in by_device[worker] for worker in WORKERS)
+    assert "MatMul" not in by_device[server] and "AssignSubVariableOp" in by_device[server]
+    with tf.Graph().as_default():
+        tf.import_graph_def(graph_with_variables(function, variables))
+    assert len(nodes) == len(function.graph.get_operations())
