@@ -51,7 +51,9 @@ class PreparedData:
         """What a model takes from its training data: `compute(training split)`, or, where this is
         what a weights file holds of the data, the constant of that name.
         """
-        return self.shared[name] if name in self.shared else compute(self.splits["train"])
+        if "train" in self.splits and name not in self.shared:
+            return compute(self.splits["train"])
+        return self.shared[name]
 
     def read_compatible(self, path):
         """Reads the prepared file `path` for a model made on this one: this one itself where

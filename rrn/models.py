@@ -1,6 +1,7 @@
 """Models as their weights files hold them: made again without config or data, and shown."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.reading import module_variables
-from rrn.tasks import create_task
+from rrn.tasks import check_schema, create_task, task_names
 from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.task import Task
 from rrn.weights import Weights, assign_weights, model_variables, read_weights
@@ -17,6 +18,7 @@ from rrn.weights import Weights, assign_weights, model_variables, read_weights
 __all__ = [
     "describe",
     "load",
+    "naming",
     "saved_data",
     "saved_fields",
     "saved_task",
@@ -43,10 +45,29 @@ def load(path: str | Path, **fields: Any) -> Task:
       ValueError: no such file, it is damaged, or it does not say what model it is of.
     """
     weights = read_weights(path)
-    config = ConfigDict({"task": saved_task(weights), "model": saved_fields(weights, fields)})
-    task = create_task(config, saved_data(weights))
+    with naming(path):
+        config = ConfigDict({"task": saved_task(weights), "model": saved_fields(weights, fields)})
+        task = create_task(config, saved_data(weights))
     assign_weights(weights, model_variables(task), task.training_only())
     return task
+
+
+@contextlib.contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Within it, what is wrong with a model is an error that names the model's file.
+
+    Args:
+      path: the file.
+
+    Raises:
+      ValueError: what the context has raised, with the file's name before it.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
 
 
 def describe(config: ConfigDict, data: PreparedData) -> dict[str, Any]:
@@ -67,23 +88,27 @@ def saved_task(weights: Weights) -> str:
     """The name of the task that a weights file is of.
 
     Raises:
-      ValueError: the file does not say.
+      ValueError: the file does not say, or names a task that there is not.
     """
     if "task" not in weights.attributes:
         raise ValueError(
             f"{weights.path}: it has weights alone, and does not say of what model: its attributes "
             f"are {', '.join(weights.attributes) or 'none'}; those of a run have task, model, data"
         )
-    return weights.attributes["task"]
+    task = weights.attributes["task"]
+    if task not in task_names():
+        names = ", ".join(task_names())
+        raise ValueError(f"{weights.path}: attribute task: expected one of {names}, got {task!r}")
+    return task
 
 
 def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the model of a weights file, some of them changed.
 
     Raises:
-      ValueError: a changed field is none of the model's.
+      ValueError: a changed field is none of the model's, or the file has no fields.
     """
-    fields = weights.attributes["model"]
+    fields = _dict(weights, "model")
     for name in changed:
         if name not in fields:
             raise ValueError(
@@ -93,8 +118,36 @@ def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]
 
 
 def saved_data(weights: Weights) -> PreparedData:
-    """What a weights file holds of the data that its model was made on: no split."""
-    return PreparedData(weights.path, weights.attributes["data"], weights.constants, {})
+    """What a weights file holds of the data that its model was made on: no split.
+
+    Raises:
+      ValueError: the file does not say what data these were, or they are not its task's.
+    """
+    about = _dict(weights, "data")
+    check_schema(saved_task(weights), weights.path, about)
+    if not isinstance(about.get("notes"), str):
+        notes = about.get("notes")
+        raise ValueError(f"{weights.path}: attribute data: notes is {notes!r}; expected a string")
+    return PreparedData(weights.path, about, _Constants(weights), {})
+
+
+class _Constants(dict):
+    """A weights file's constants; one that is missing is an error that names the file."""
+
+    def __init__(self, weights):
+        super().__init__(weights.constants)
+        self._path = weights.path
+
+    def __missing__(self, name):
+        there = ", ".join(self) or "none"
+        raise ValueError(f"{self._path}: constants/{name}: missing; its constants are {there}")
+
+
+def _dict(weights, name):
+    value = weights.attributes.get(name)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{weights.path}: attribute {name}: expected a dict, got {value!r}")
+    return value
 
 
 def summary(module: tf.Module) -> str:

@@ -55,6 +55,6 @@ def check_schema(task, path, attributes):
     """Raises ValueError where a prepared file with these attributes is not one of the task's."""
     found = attributes.get("schema"), attributes.get("version")
     schemas = find_task(task).SCHEMAS
-    if found not in schemas:
+    if found not in schemas or type(found[1]) is not int:  # True is equal to 1
         wanted = " or ".join(map(str, schemas))
         raise ValueError(f"{path}: schema and version are {found}, task {task} needs {wanted}")

@@ -26,7 +26,7 @@ from rrn.distribute.variables import (
     short_device,
 )
 from rrn.export import export
-from rrn.models import describe, saved_data, saved_fields, saved_task
+from rrn.models import describe, naming, saved_data, saved_fields, saved_task
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
@@ -76,9 +76,11 @@ def carry_out(
     with machines.ready():
         if weights and mode == "evaluate":
             read = read_weights(weights)
-            config, data = _saved(config, read, model_fields)
-            name = read.attributes.get("config", name)
-            return Experiment(config, name, machines, workdir, data=data).evaluate(weights)
+            with naming(weights):
+                config, data = _saved(config, read, model_fields)
+                name = read.attributes.get("config", name)
+                experiment = Experiment(config, name, machines, workdir, data=data)
+            return experiment.evaluate(weights)
         experiment = Experiment(config, name, machines, workdir)
         if cluster and cluster.role == "evaluator":
             experiment.follow(cluster, startup_timeout)

@@ -1,0 +1,227 @@
+"""Files that are whole, and whose contents are wrong: prepared files and weights.
+
+Their digests are right, as if the program itself had written them.
+"""
+
+import contextlib
+import dataclasses
+import io
+from unittest import mock
+
+import numpy as np
+from hypothesis import strategies as st
+
+import rrn
+from data_prep import hdf5
+from data_prep.__main__ import main as data_prep
+from data_prep.check import verify_contents
+from rrn.models import describe
+from rrn.weights import read_weights, save_weights, write_weights
+from tests.fuzz.attempts import Change, Kind
+from tests.fuzz.damage import STORY
+from tests.helpers import small_babi
+
+# Of an attribute or of a field of the model, where none of them is right
+ODD = st.sampled_from([-1, 10**12, 2.5, float("nan"), "", "nothing", True])
+
+
+def _prepare(*arguments):
+    def write(path):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            assert data_prep([*arguments, "--out", str(path)]) == 0
+
+    return write
+
+
+def _write_babi(path):
+    """From text files that are then removed."""
+    texts = path.parent / "out" / "en-valid-10k"
+    texts.mkdir(parents=True)
+    for split in ("train", "valid", "test"):
+        (texts / f"qa1_{split}.txt").write_text(STORY * 3)
+    _prepare("babi", "--source", str(texts), "--tasks", "1")(path)
+
+
+def _changed_array(array, kind, place):
+    """The array with one thing wrong, whatever it stands for."""
+    if kind == "flat":
+        return array.ravel() if array.ndim > 1 else array[:, None]
+    if kind == "cut":
+        return array[..., :-1] if array.ndim > 1 else array[:-1]
+    if kind == "dtype":
+        return np.zeros(array.shape, np.int16)
+    if kind == "empty":
+        return np.zeros([0, *array.shape[1:]], np.uint8 if array.dtype == object else array.dtype)
+    changed = array.copy()
+    if kind == "word":  # of numbers the largest there are
+        kinds = {"O": "\ufffd nothing", "f": np.nan}
+        largest = None if array.dtype.kind in "Of" else np.iinfo(array.dtype).max
+        changed.flat[place % array.size] = kinds.get(array.dtype.kind, largest)
+    return changed
+
+
+def _prepared_changes(arrays, free=()):
+    """Changes of a prepared file with these arrays.
+
+    free: arrays whose entries may be any number.
+    """
+
+    def of_array(name, kind, place):
+        def apply(path):
+            attributes, datasets = hdf5.read(path)
+            if kind == "lost":
+                del datasets[name]
+            elif kind == "twice":
+                datasets[f"{name}s"] = datasets[name]
+            else:
+                datasets[name] = _changed_array(datasets[name], kind, place)
+            hdf5.write(path, datasets, attributes)
+
+        return Change(apply, words=f"{name}: {kind} {place}")
+
+    def of_attribute(name, value):
+        def apply(path):
+            attributes, datasets = hdf5.read(path)
+            hdf5.write(path, datasets, {**attributes, name: value})
+
+        return Change(apply, words=f"attribute {name}={value!r}")
+
+    kinds = ["lost", "twice", "flat", "cut", "dtype", "empty"]
+    structure = st.builds(of_array, st.sampled_from(arrays), st.sampled_from(kinds), st.just(0))
+    words = [name for name in arrays if name not in free]
+    entries = st.builds(of_array, st.sampled_from(words), st.just("word"), st.integers(0, 10**6))
+    attributes = st.builds(of_attribute, st.sampled_from(["schema", "version"]), ODD)
+    return st.one_of(structure, entries, entries, attributes)
+
+
+def _splits(*names):
+    return [f"{split}/{name}" for split in ("train", "valid", "test") for name in names]
+
+
+BABI = [
+    *("vocabulary", "sentences/tokens", "sentences/length"),
+    *_splits("task", "story", "question", "answer", "num_facts", "facts", "story_start"),
+    *_splits("supporting", "supporting_start"),
+]
+NAMES = ["colour_names", "marker_names"]
+SCENES = _splits("positions", "colours", "markers", "order")
+
+
+# Weights
+
+
+def _write_weights(path):
+    data = path.parent / "out" / "babi.h5"
+    data.parent.mkdir()
+    _write_babi(data)
+    config, prepared, task = small_babi(data)
+    variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
+    save_weights(path, variables, {"config": "test", **describe(config, prepared)}, task.constants)
+
+
+def _load(path):
+    task = rrn.load(path)
+    values = [*task.encoder.trainable_variables, *task.network.trainable_variables]
+    return {variable.name: variable.numpy().tolist() for variable in values}
+
+
+def _rewrite(path, change):
+    """Writes what `change` makes of a weights file, without the writer's own checks."""
+    weights = read_weights(path)
+    with mock.patch("rrn.weights._check"):
+        write_weights(change(weights))
+
+
+def _of_attribute(name, value):
+    def change(weights):
+        attributes = {**weights.attributes, name: value}
+        attributes = {n: v for n, v in attributes.items() if v is not None}
+        return dataclasses.replace(weights, attributes=attributes)
+
+    return Change(lambda path: _rewrite(path, change), words=f"attribute {name}={value!r}")
+
+
+def _of_field(group, name, value):
+    """`name` of the attribute `group`; None takes it away."""
+
+    def change(weights):
+        fields = {**weights.attributes[group], name: value}
+        fields = {n: v for n, v in fields.items() if v is not None}
+        attributes = {**weights.attributes, group: fields}
+        return dataclasses.replace(weights, attributes=attributes)
+
+    words = f"{group}.{name}={value!r}"
+    return Change(lambda path: _rewrite(path, change), words=words)
+
+
+def _of_array(group, which, kind, place):
+    def change(weights):
+        arrays = dict(getattr(weights, group))
+        name = sorted(arrays)[which % len(arrays)]
+        if kind == "lost":
+            del arrays[name]
+        elif kind == "twice":
+            arrays[f"{name}s"] = arrays[name]
+        elif kind == "words":
+            arrays[name] = np.full(arrays[name].shape, "nothing", object)
+        else:
+            arrays[name] = _changed_array(arrays[name], kind, place)
+        return dataclasses.replace(weights, **{group: arrays})
+
+    return Change(lambda path: _rewrite(path, change), words=f"{group} {which}: {kind} {place}")
+
+
+FIELDS = ["embedding_size", "encoding_size", "hidden_size", "max_facts", "num_parts", "nothing"]
+WEIGHTS = st.one_of(
+    st.builds(_of_attribute, st.sampled_from(["task", "model", "data"]), ODD | st.none()),
+    st.builds(_of_field, st.just("model"), st.sampled_from(FIELDS), ODD | st.just(7)),
+    st.builds(_of_field, st.just("model"), st.sampled_from(FIELDS[:-1]), st.none()),
+    st.builds(
+        _of_field,
+        st.just("data"),
+        st.sampled_from(["schema", "version", "notes"]),
+        st.sampled_from([-1, True, None]),
+    ),
+    st.builds(
+        _of_array,
+        st.just("arrays"),
+        st.integers(0, 100),
+        st.sampled_from(["lost", "twice", "flat", "cut", "dtype", "empty", "word", "words"]),
+        st.integers(0, 10**6),
+    ),
+    st.builds(
+        _of_array,
+        st.just("constants"),
+        st.integers(0, 100),
+        st.sampled_from(["lost", "flat", "empty"]),
+        st.integers(0, 10**6),
+    ),
+)
+
+KINDS = {
+    "bAbI contents": Kind("babi.h5", _write_babi, verify_contents, _prepared_changes(BABI)),
+    "Sudoku contents": Kind(
+        "sudoku.h5",
+        _prepare(
+            *("sudoku", "--generate", "6", "--train_per_level", "2", "--valid_per_level", "1"),
+            *("--test_per_level", "1"),
+        ),
+        verify_contents,
+        _prepared_changes(_splits("puzzle", "solution", "givens", "pool_puzzle", "pool")),
+    ),
+    "Pretty-CLEVR contents": Kind(
+        "scenes.h5",
+        _prepare("pretty_clevr", "--scenes", "4,2,2"),
+        verify_contents,
+        _prepared_changes(
+            [*SCENES, "colour_names", "marker_names"], ["colour_names", "marker_names"]
+        ),
+    ),
+    "digits' contents": Kind(
+        "digits.h5",
+        _prepare("mnist", "--rendered", "--counts", "6,3", "--valid", "2"),
+        verify_contents,
+        _prepared_changes(_splits("image", "label"), _splits("image")),
+    ),
+    "weights' contents": Kind("model.h5", _write_weights, _load, WEIGHTS, share=0.5),
+}
