@@ -52,6 +52,7 @@ def paper():
             "num_parts": 8,
             "normal_embeddings": False,  # initially, not Glorot's
             "node_loss": 0.0,  # weight of the loss of what facts tell of a subject, in training
+            "relabel": False,  # phrases that play the same part exchange places, in training
             "compute_dtype": "float32",
         },
         train=Train(
@@ -123,6 +124,13 @@ def supplemented():
     return config
 
 
+def relabelled():
+    config = supplemented()
+    config.model.relabel = True
+    config.train.num_updates = 8_000
+    return config
+
+
 def told_from(facts, **train):
     """A stage in which the loss of what facts tell is of so many facts of each story."""
     options = {"told_facts": facts}
@@ -153,6 +161,13 @@ def simulated_full():
     return config
 
 
+def simulated_relabelled():
+    config = relabelled()
+    config.data.path = "data/babi_like_released.h5"
+    config.evaluate.path = "data/babi.h5"
+    return config
+
+
 def frozen_encoders():
     config = ours()
     config.model.compute_dtype = "bfloat16"
@@ -179,9 +194,11 @@ RECIPES = {
     "hour": hour,
     "full": full,
     "supplemented": supplemented,
+    "relabelled": relabelled,
     "quick": quick,
     "simulated": simulated,
     "simulated_full": simulated_full,
+    "simulated_relabelled": simulated_relabelled,
     "frozen_encoders": frozen_encoders,
     "test": test,
 }

@@ -13,5 +13,6 @@ FIELDS = {
     "num_parts": Field(int, at_least=1, at_most=32),
     "normal_embeddings": SWITCH,
     "node_loss": LOSS_WEIGHT,
+    "relabel": SWITCH,
     "compute_dtype": COMPUTE_DTYPE,
 }

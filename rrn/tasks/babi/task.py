@@ -17,6 +17,7 @@ from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
+from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
 from rrn.tasks.task import Task
@@ -87,18 +88,27 @@ class Babi(Task):
         self.tasks, self.question_starts, self.question_counts = np.unique(
             train["task"], return_index=True, return_counts=True
         )
-        if self.config.node_loss:
-            self._find_content_words(shared, train)
+        if self.config.node_loss or self.config.relabel:
+            self._prepare_sentences(shared, train)
 
-    def _find_content_words(self, shared, train):
-        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
-        tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
+    def _prepare_sentences(self, shared, train):
+        """What is done with the words of the training sentences, told and asked."""
         story_tasks = np.zeros_like(train["story_start"])
         story_tasks[train["story"]] = train["task"]
         fact_counts = np.diff(train["story_start"], append=len(train["facts"]))
         fact_tasks = np.repeat(story_tasks, fact_counts)
+        tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
+        if self.config.relabel:
+            self.relabelling = Relabelling(shared, train, fact_tasks)
+            tokens, lengths = self.relabelling.sentences()
+        self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
+        if self.config.node_loss:
+            self._find_content_words(tokens, lengths, facts, fact_tasks)
+
+    def _find_content_words(self, tokens, lengths, facts, fact_tasks):
+        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
         content = np.zeros(self.vocabulary_size, bool)
-        found = content_words(tokens, lengths, train["facts"], fact_tasks)
+        found = content_words(tokens, lengths, facts, fact_tasks)
         content[: len(found)] = found
         self.subjects = subjects(tokens, lengths, content)
         self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
@@ -139,7 +149,7 @@ class Babi(Task):
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
 
         ends = tf.searchsorted(sizes, list(self.boundaries), side="right")
-        masks, fact_ids, positions = [], [], []
+        masks, fact_ids, owners, positions = [], [], [], []
         for part, part_size in enumerate(self.boundaries):
             rows = slice(ends[part - 1] if part else 0, ends[part])
             place = tf.range(part_size)[None]
@@ -147,10 +157,20 @@ class Babi(Task):
             index = tf.where(mask, first_fact[rows, None] + place, 0)
             masks.append(tf.cast(mask, tf.float32))
             fact_ids.append(tf.reshape(tf.gather(arrays["facts"], index), [-1]))
+            owners.append(tf.repeat(tf.range(tf.size(sizes))[rows], part_size))
             positions.append(tf.reshape(place + offset[rows, None], [-1]))
 
-        facts, fact_of_node = tf.unique(tf.concat(fact_ids, 0))
-        questions, question = tf.unique(tf.gather(arrays["question"], examples))
+        facts = tf.concat(fact_ids, 0)
+        question, answer, task = (
+            tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
+        )
+        if training and self.config.relabel:
+            facts, question, answer = self.relabelling.relabel(
+                random, task, facts, tf.concat(owners, 0), question, answer
+            )
+            arrays = self.training_sentences
+        facts, fact_of_node = tf.unique(facts)
+        questions, question = tf.unique(question)
         told_of = {}
         if training and self.config.node_loss:
             told_of = {
@@ -165,8 +185,8 @@ class Babi(Task):
             "position_of_node": tf.concat(positions, 0),
             "question": question,
             "masks": tuple(masks),  # tf.data would stack a list
-            "answer": tf.gather(arrays["answer"], examples),
-            "task": tf.gather(arrays["task"], examples),
+            "answer": answer,
+            "task": task,
         }
 
     def sentences(self, arrays, sentences):

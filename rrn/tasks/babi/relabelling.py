@@ -1,0 +1,268 @@
+"""Phrases that play the same part exchange places, in training: a story stays as true as it was.
+
+"Mary went to the garden. Where is Mary?" teaches the same as "John went to the kitchen. Where is
+John?". So in every question that is drawn, people exchange their names, rooms theirs, and so on,
+alike in the facts, the question and the answer; the map of tasks 4, 17 and 19 is turned or
+mirrored. Which phrases play the same part is knowledge about the tasks, written down here. No
+supporting fact is used, and evaluation changes nothing.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.random import ExampleRandom
+
+SALT = 3  # of the draws
+
+
+class Part(NamedTuple):
+    """Things that may take each other's places.
+
+    Attributes:
+      forms: the phrases that name the things, `[forms][things]`; a thing takes another's place in
+        every form.
+      turns: the ways to do so, `[turns, things]`: the thing that comes to each one's place.
+    """
+
+    forms: tuple[tuple[str, ...], ...]
+    turns: np.ndarray
+
+
+def exchange(*forms: str) -> Part:
+    """A part in which every order of the things is as likely; a form's phrases have commas."""
+    phrases = tuple(tuple(form.split(", ")) for form in forms)
+    return Part(phrases, np.array(list(itertools.permutations(range(len(phrases[0]))))))
+
+
+def turn(*forms: str) -> Part:
+    """A part of the four directions, clockwise: four rotations, each also mirrored."""
+    places = np.arange(4)
+    turns = [(sign * places + shift) % 4 for sign in (1, -1) for shift in range(4)]
+    return Part(tuple(tuple(form.split(", ")) for form in forms), np.array(turns))
+
+
+PEOPLE = exchange("daniel, john, mary, sandra")
+MEN, WOMEN = exchange("daniel, john"), exchange("mary, sandra")  # "he" and "she" stay right
+ROOMS = exchange("bathroom, bedroom, garden, hallway, kitchen, office")
+THINGS = exchange("apple, football, milk")
+COMPASS = turn("north, east, south, west", "n, e, s, w")
+TOWN = (
+    exchange("bill, fred, julie, mary"),
+    exchange("bedroom, cinema, kitchen, office, park, school"),
+)
+# The parts of each task. In task 18 nothing may be exchanged: its boxes have sizes of their own.
+TASK_PARTS = {
+    **dict.fromkeys((1, 2, 3, 6, 7, 8, 9, 12, 13), (PEOPLE, ROOMS, THINGS)),
+    **dict.fromkeys((4, 19), (ROOMS, COMPASS)),
+    5: (exchange("bill, fred, jeff, mary"), ROOMS, THINGS),
+    **dict.fromkeys((10, 14), TOWN),
+    11: (MEN, WOMEN, ROOMS),
+    15: (
+        exchange("emily, gertrude, jessica, winona"),
+        exchange(
+            "mouse, cat, wolf, sheep",
+            "a mouse, a cat, a wolf, a sheep",
+            "mice are, cats are, wolves are, sheep are",
+            "of mice, of cats, of wolves, of sheep",
+        ),
+    ),
+    16: (
+        exchange("bernhard, brian, greg, julius, lily"),
+        exchange("frog, lion, rhino, swan"),
+        exchange("gray, green, white, yellow"),
+    ),
+    17: (
+        exchange(
+            "red sphere, red square, pink rectangle, blue square, yellow square, triangle"
+        ),
+        turn("above, to the right of, below, to the left of"),
+    ),
+    18: (),
+    20: (exchange("antoine, jason, sumit, yann"),),
+}
+PARTS = tuple({id(part): part for parts in TASK_PARTS.values() for part in parts}.values())
+MOST_THINGS = max(part.turns.shape[1] for part in PARTS)
+
+
+class Name(NamedTuple):
+    """A phrase of a sentence that may be exchanged: a form of a thing of `PARTS[part]`."""
+
+    part: int
+    form: int
+    thing: int
+
+
+@functools.cache
+def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
+    """The phrases of a task that may be exchanged."""
+    return {
+        tuple(phrase.split()): Name(number, form, thing)
+        for number, part in enumerate(PARTS)
+        if any(part is own for own in TASK_PARTS[task])
+        for form, phrases in enumerate(part.forms)
+        for thing, phrase in enumerate(phrases)
+    }
+
+
+def read(words: Sequence[str], task: int) -> list[str | Name]:
+    """Splits a sentence of a task into names and other words; the longest phrase is read first."""
+    names, found, place = names_of_task(task), [], 0
+    while place < len(words):
+        phrases = (tuple(words[place : place + length]) for length in (4, 3, 2, 1))
+        phrase = next((phrase for phrase in phrases if phrase in names), None)
+        found.append(names[phrase] if phrase else words[place])
+        place += len(phrase or words[place : place + 1])
+    return found
+
+
+def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
+    """The things that may together come to the names' places."""
+    ways = [{}]
+    for part in {name.part for name in names}:
+        gaps = [gap for gap, name in enumerate(names) if name.part == part]
+        turned = {tuple(turn[names[gap].thing] for gap in gaps) for turn in PARTS[part].turns}
+        ways = [{**way, **dict(zip(gaps, t, strict=True))} for way in ways for t in turned]
+    return [tuple(way[gap] for gap in range(len(names))) for way in ways]
+
+
+class Texts:
+    """Sentences, all that may become of them, and which one it is.
+
+    A sentence is a template with gaps, in which names stand. Sentences that were not there before
+    are added at the end of `sentences`.
+
+    Args:
+      sentences: tuples of words.
+      tasks: the tasks in which each sentence occurs.
+    """
+
+    def __init__(self, sentences: Sequence[tuple[str, ...]], tasks: Sequence[Sequence[int]]):
+        self.sentences = list(sentences)
+        self._numbers = {words: number for number, words in enumerate(sentences)}
+        found = {(t, n): read(sentences[n], t) for n, own in enumerate(tasks) for t in own}
+        names = {at: [w for w in f if isinstance(w, Name)] for at, f in found.items()}
+        gaps = max([1, *map(len, names.values())])
+        shape = max(TASK_PARTS) + 1, len(sentences)
+        self.template = np.zeros(shape, np.int32)  # by task and sentence
+        self.names = np.zeros([*shape, gaps, 2], np.int32)  # part and thing in each gap
+        templates = {}
+        for (task, number), words in found.items():
+            own = names[task, number]
+            parts = tuple(name._replace(thing=0) if name in own else name for name in words)
+            none_yet = len(templates), np.full([MOST_THINGS] * gaps, -1, np.int32)
+            self.template[task, number], table = templates.setdefault((task, parts), none_yet)
+            for gap, name in enumerate(own):
+                self.names[task, number, gap] = name.part, name.thing
+            if np.any(table[tuple(name.thing for name in own)] < 0):
+                for things in exchanged(own):  # whatever stands in gaps that the template has not
+                    table[things] = self._number(words, things)
+        # What is never there, as the sentences of padding, is sentence 0.
+        self.becomes = np.maximum([table for _, table in templates.values()], 0)
+
+    def _number(self, words, things):
+        """The number of the sentence with these things in its gaps, which may be a new one."""
+        rest = iter(things)
+        names = (PARTS[w.part].forms[w.form][next(rest)] if isinstance(w, Name) else w for w in words)
+        sentence = tuple(" ".join(names).split())
+        if sentence not in self._numbers:
+            self._numbers[sentence] = len(self.sentences)
+            self.sentences.append(sentence)
+        return self._numbers[sentence]
+
+    def relabelled(self, numbers: tf.Tensor, tasks: tf.Tensor, things: tf.Tensor) -> tf.Tensor:
+        """Exchanges the names of sentences.
+
+        Args:
+          numbers: the sentences `[n]`.
+          tasks: their tasks `[n]`.
+          things: the things that come to each one's place, as from `draw_things`, `[n, parts,
+            things]`.
+
+        Returns:
+          The sentences that come of them, int32 `[n]`.
+        """
+        at = tf.stack([tf.cast(tasks, tf.int32), tf.cast(numbers, tf.int32)], axis=1)
+        gaps = tf.gather_nd(things, tf.gather_nd(self.names, at), batch_dims=1)
+        template = tf.gather_nd(self.template, at)
+        return tf.gather_nd(self.becomes, tf.concat([template[:, None], gaps], axis=1))
+
+
+class Relabelling:
+    """The relabelling of the training questions of a data set.
+
+    Args:
+      shared: the arrays that its splits share.
+      train: the arrays of its training split.
+      fact_tasks: the task that each of its facts is of.
+
+    Raises:
+      ValueError: a phrase or an answer has a word that is not in the vocabulary.
+    """
+
+    def __init__(self, shared, train, fact_tasks):
+        words = shared["vocabulary"].tolist()
+        rows = zip(shared["sentences/tokens"], shared["sentences/length"], strict=True)
+        sentences = [tuple(words[i] for i in row[:length]) for row, length in rows]
+        texts = np.append(train["facts"], train["question"])
+        tasks = _tasks_of(texts, np.append(fact_tasks, train["task"]), len(sentences))
+        self._sentences = Texts(sentences, tasks)
+        lists = [tuple(word.split(",")) for word in words]  # "milk,apple" is one word, "e,n" too
+        self._answers = Texts(lists, _tasks_of(train["answer"], train["task"], len(words)))
+        used = {word for sentence in self._sentences.sentences for word in sentence}
+        used |= {",".join(answer) for answer in self._answers.sentences}
+        if used - set(words):
+            raise ValueError(
+                f"model.relabel: {', '.join(sorted(used - set(words)))} would come into the "
+                "training stories, which never have them; take more stories, or relabel=False"
+            )
+        numbers = {word: number for number, word in enumerate(words)}
+        self._tokens = [[numbers[word] for word in s] for s in self._sentences.sentences]
+
+    def sentences(self):
+        """All sentences: their words `[sentences, length]` and how many each has `[sentences]`."""
+        lengths = np.array([len(row) for row in self._tokens])
+        tokens = np.zeros([len(lengths), lengths.max()], np.int32)
+        tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(self._tokens)
+        return tokens, lengths
+
+    def relabel(self, random, tasks, facts, owners, questions, answers):
+        """Exchanges what plays the same part, alike in all that belongs to a question.
+
+        Args:
+          random: the examples' draws.
+          tasks, questions, answers: of every example, `[examples]`.
+          facts, owners: the nodes' sentences and their examples, `[nodes]`.
+
+        Returns:
+          (facts, questions, answers): what comes of them.
+        """
+        things = draw_things(random)
+        told = tf.gather(tasks, owners), tf.gather(things, owners)
+        return (
+            self._sentences.relabelled(facts, *told),
+            self._sentences.relabelled(questions, tasks, things),
+            self._answers.relabelled(answers, tasks, things),
+        )
+
+
+def _tasks_of(texts, tasks, number):
+    """The tasks in which each of so many texts occurs, lists of integers."""
+    occurs = np.zeros([max(TASK_PARTS) + 1, number], bool)
+    occurs[tasks, texts] = True
+    return [np.flatnonzero(column).tolist() for column in occurs.T]
+
+
+def draw_things(random: ExampleRandom) -> tf.Tensor:
+    """Draws the thing that takes each one's place, integers `[examples, parts, MOST_THINGS]`."""
+    draws = random.uniform([len(PARTS)], SALT)
+    things = []
+    for part, draw in zip(PARTS, tf.unstack(draws, axis=1), strict=True):
+        turns = tf.constant(part.turns, tf.int32)
+        drawn = tf.gather(turns, tf.cast(draw * len(part.turns), tf.int32))
+        things.append(tf.pad(drawn, [[0, 0], [0, MOST_THINGS - part.turns.shape[1]]]))
+    return tf.stack(things, axis=1)

@@ -1,0 +1,135 @@
+"""bAbI's relabelling: what comes of a story is as true as the story, by an independent reader."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configs.babi import get_config
+from data_prep.babi.simulator.answerer import answer
+from rrn.data import read_prepared
+from rrn.random import ExampleRandom
+from rrn.tasks import create_task
+from rrn.tasks.babi.relabelling import PARTS, TASK_PARTS, Name, exchanged, read
+from tests.tasks.babi.test_task import spell, tiny_data
+
+COPIES = 8  # of each question
+
+
+@pytest.fixture(scope="module")
+def data(babi_h5):
+    return read_prepared(babi_h5)
+
+
+def create(data, **model):
+    config = get_config("test")
+    config.model.update(hidden_size=16, encoding_size=8, max_facts=512, num_parts=1, **model)
+    return create_task(config, data)
+
+
+def texts_of(data, split, examples, **model):
+    """For each example its facts, question and answer, as `make_batch` makes them in training."""
+    task, arrays = create(data, **model), data.arrays(split)
+    examples = np.sort(examples)
+    examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
+    random = ExampleRandom((3, 4), np.arange(len(examples)), len(examples))
+    batch = task.make_batch(arrays, tf.constant(examples, tf.int32), random, training=True)
+    words = data.shared["vocabulary"]
+    told, asked = (
+        [" ".join(words[i] for i in sentence) for sentence in spell(batch[name])]
+        for name in ("facts", "questions")
+    )
+    rows = np.reshape(batch["fact_of_node"], batch["masks"][0].shape)
+    stories = [
+        [told[fact] for fact in row[mask > 0]]
+        for row, mask in zip(rows, batch["masks"][0].numpy(), strict=True)
+    ]
+    answers = [words[i] for i in batch["answer"].numpy()]
+    return list(zip(stories, [asked[q] for q in batch["question"]], answers, strict=True))
+
+
+@pytest.mark.parametrize("task", range(1, 21))
+def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(data, task):
+    questions = np.flatnonzero(data.splits["train"]["task"] == task)[:40]
+    examples = np.repeat(questions, COPIES)
+    before = texts_of(data, "train", examples, relabel=False)
+    after = texts_of(data, "train", examples, relabel=True)
+    for facts, question, expected in after:
+        told = [f"{fact.capitalize()}." for fact in facts]
+        assert answer(task, told, f"{question.capitalize()}?").lower() == expected
+    changed = np.mean([old != new for old, new in zip(before, after, strict=True)])
+    assert changed == 0.0 if task == 18 else changed > 0.6
+
+
+def test_every_task_has_its_parts_and_a_turn_is_one_to_one():
+    assert sorted(TASK_PARTS) == list(range(1, 21))
+    for part in PARTS:
+        things = range(part.turns.shape[1])
+        assert all(len(phrases) == len(things) for phrases in part.forms)
+        assert all(sorted(turn) == list(things) for turn in part.turns.tolist())
+        assert len(np.unique(part.turns, axis=0)) == len(part.turns)
+
+
+def test_the_longest_phrase_is_read_first():
+    found = read("is the red square to the left of the triangle".split(), 17)
+    assert [w for w in found if isinstance(w, str)] == ["is", "the", "the"]
+    names = [w for w in found if isinstance(w, Name)]
+    assert [PARTS[n.part].forms[n.form][n.thing] for n in names] == [
+        "red square",
+        "to the left of",
+        "triangle",
+    ]
+
+
+def test_names_of_one_part_take_each_others_places_together():
+    names = [w for w in read("the office is north of the garden".split(), 4) if isinstance(w, Name)]
+    rooms, north = len(PARTS[names[0].part].forms[0]), 1
+    ways = exchanged(names)
+    assert len(set(ways)) == len(ways) == rooms * (rooms - 1) * 4
+    assert all(way[0] != way[2] for way in ways)
+    path = [w for w in read(["n", "e"], 19)]
+    assert len(exchanged(path)) == 8
+    assert all((a - b) % 2 == north for a, b in exchanged(path))  # a corner stays a corner
+
+
+def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data):
+    first = np.flatnonzero(data.splits["train"]["task"] == 1)[:1]
+    stories = texts_of(data, "train", np.repeat(first, 500), relabel=True)
+    people = {story[0][0].split()[0] for story in stories}
+    assert people == set(PARTS[0].forms[0])
+    shapes = set()
+    for facts, question, answer_ in stories:
+        order = {}
+        names = itertools.chain(*(read(text.split(), 1) for text in (*facts, question, answer_)))
+        shapes.add(tuple(order.setdefault(n, len(order)) for n in names))
+    assert len(shapes) == 1  # the same names at the same places, whatever they are
+
+
+def test_evaluation_changes_nothing(data):
+    task, arrays = create(data, relabel=True), data.arrays("test")
+    examples = tf.constant([0])
+    random = ExampleRandom((3, 4), tf.constant([0]))
+    batch = task.make_batch(arrays, examples, random, training=False)
+    assert batch["answer"].numpy() == data.splits["test"]["answer"][0]
+
+
+def test_words_that_the_stories_have_not_are_named():
+    data = tiny_data()
+    with pytest.raises(ValueError, match="model.relabel: .*john.* would come into"):
+        small = {
+            **data.shared,
+            "vocabulary": np.array(["<unk>", "mary", "moved", "garden"], object),
+            "sentences/tokens": np.array([[1, 2]]),
+            "sentences/length": np.array([2]),
+        }
+        train = {
+            "task": np.array([1]),
+            "num_facts": np.array([1]),
+            "facts": np.array([0]),
+            "question": np.array([0]),
+            "answer": np.array([3]),
+            "story": np.array([0]),
+            "story_start": np.array([0]),
+        }
+        create(data.__class__("tiny.h5", data.attributes, small, {"train": train}), relabel=True)
