@@ -103,7 +103,7 @@ class Babi(Task):
             tokens, lengths = self.relabelling.sentences()
         self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
         if self.config.node_loss:
-            self._find_content_words(tokens, lengths, facts, fact_tasks)
+            self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
 
     def _find_content_words(self, tokens, lengths, facts, fact_tasks):
         """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""

@@ -15,6 +15,17 @@ from rrn.tasks.babi.relabelling import PARTS, TASK_PARTS, Name, exchanged, read
 from tests.tasks.babi.test_task import spell, tiny_data
 
 COPIES = 8  # of each question
+NAMES = {
+    *("daniel", "john", "mary", "sandra", "bill", "fred", "jeff", "julie", "emily", "gertrude"),
+    *("jessica", "winona", "bernhard", "brian", "greg", "julius", "lily", "antoine", "jason"),
+    *("sumit", "yann"),
+}
+
+
+def cased(sentence):
+    """A sentence with its capitals, which the prepared data have not."""
+    first, *rest = sentence.split()
+    return " ".join([first.capitalize(), *(w.capitalize() if w in NAMES else w for w in rest)])
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +67,8 @@ def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(dat
     before = texts_of(data, "train", examples, relabel=False)
     after = texts_of(data, "train", examples, relabel=True)
     for facts, question, expected in after:
-        told = [f"{fact.capitalize()}." for fact in facts]
-        assert answer(task, told, f"{question.capitalize()}?").lower() == expected
+        told = [f"{cased(fact)}." for fact in facts]
+        assert answer(task, told, f"{cased(question)}?") in (expected, expected.capitalize())
     changed = np.mean([old != new for old, new in zip(before, after, strict=True)])
     assert changed == 0.0 if task == 18 else changed > 0.6
 
