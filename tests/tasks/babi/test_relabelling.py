@@ -15,17 +15,20 @@ from rrn.tasks.babi.relabelling import PARTS, TASK_PARTS, Name, exchanged, read
 from tests.tasks.babi.test_task import spell, tiny_data
 
 COPIES = 8  # of each question
-NAMES = {
-    *("daniel", "john", "mary", "sandra", "bill", "fred", "jeff", "julie", "emily", "gertrude"),
-    *("jessica", "winona", "bernhard", "brian", "greg", "julius", "lily", "antoine", "jason"),
-    *("sumit", "yann"),
-}
+# Names that have their capitals in the middle of a sentence, too.
+NAMES = set("daniel john mary sandra bill fred jeff julie bernhard brian greg julius lily".split())
 
 
 def cased(sentence):
     """A sentence with its capitals, which the prepared data have not."""
     first, *rest = sentence.split()
     return " ".join([first.capitalize(), *(w.capitalize() if w in NAMES else w for w in rest)])
+
+
+def agrees(task, facts, question, expected):
+    """Whether an independent reader finds the answer that is expected."""
+    found = answer(task, [f"{cased(fact)}." for fact in facts], f"{cased(question)}?")
+    return found is not None and found.lower() == expected
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +69,10 @@ def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(dat
     examples = np.repeat(questions, COPIES)
     before = texts_of(data, "train", examples, relabel=False)
     after = texts_of(data, "train", examples, relabel=True)
-    for facts, question, expected in after:
-        told = [f"{cased(fact)}." for fact in facts]
-        assert answer(task, told, f"{cased(question)}?") in (expected, expected.capitalize())
+    checked = [agrees(task, *story) for story in before]
+    assert np.mean(checked) > 0.9  # some of task 5's questions have two right answers
+    for story in itertools.compress(after, checked):
+        assert agrees(task, *story), story
     changed = np.mean([old != new for old, new in zip(before, after, strict=True)])
     assert changed == 0.0 if task == 18 else changed > 0.6
 
