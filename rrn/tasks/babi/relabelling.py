@@ -77,9 +77,7 @@ TASK_PARTS = {
         exchange("gray, green, white, yellow"),
     ),
     17: (
-        exchange(
-            "red sphere, red square, pink rectangle, blue square, yellow square, triangle"
-        ),
+        exchange("red sphere, red square, pink rectangle, blue square, yellow square, triangle"),
         turn("above, to the right of, below, to the left of"),
     ),
     18: (),
@@ -167,7 +165,9 @@ class Texts:
     def _number(self, words, things):
         """The number of the sentence with these things in its gaps, which may be a new one."""
         rest = iter(things)
-        names = (PARTS[w.part].forms[w.form][next(rest)] if isinstance(w, Name) else w for w in words)
+        names = (
+            PARTS[w.part].forms[w.form][next(rest)] if isinstance(w, Name) else w for w in words
+        )
         sentence = tuple(" ".join(names).split())
         if sentence not in self._numbers:
             self._numbers[sentence] = len(self.sentences)

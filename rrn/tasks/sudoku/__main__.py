@@ -3,7 +3,8 @@
 PUZZLE is 81 characters, row by row, . or 0 for a blank; or a file with one puzzle on each line,
 plain or .gz. Of one puzzle the command prints the solution with each digit's probability, and draws
 `solution.gif`. Of a file it writes `solutions.txt`, a line each: the puzzle, its solution, "valid"
-or "invalid", and the lowest probability of a digit.
+or "invalid", and the lowest probability of a digit. With --tries a puzzle of a file that is not
+solved is tried again, turned and relabelled.
 
 With --serve there is no PUZZLE: a page on 127.0.0.1 takes puzzles and shows how they are solved.
 """
@@ -25,6 +26,9 @@ WEIGHTS = flags.DEFINE_string(
     "weights", None, "A weights file of the paper's model size; pretrained/sudoku.h5 if not given."
 )
 STEPS = flags.DEFINE_integer("steps", NUM_STEPS, "How many steps the network makes.", 1, 4096)
+TRIES = flags.DEFINE_integer(
+    "tries", 1, "How often a file's puzzle is tried that is not solved.", 1, 1024
+)
 OUT = flags.DEFINE_string("out", "runs/solved", "The folder for solution.gif or solutions.txt.")
 SERVE = flags.DEFINE_bool("serve", False, "Serve a page that takes puzzles, on 127.0.0.1 alone.")
 PORT = flags.DEFINE_integer("port", 8000, "Where --serve listens; 0 for any free port.", 0, 65535)
@@ -40,6 +44,9 @@ def parse_flags(argv):
     count, expected = len(arguments) - 1, "one PUZZLE, 81 characters or a file"
     if SERVE.value:
         expected = "no PUZZLE with --serve, whose page takes puzzles"
+    if TRIES.value > 1 and not os.path.isfile(arguments[-1]):
+        print("error: --tries is for a file of puzzles", file=sys.stderr)
+        sys.exit(2)
     if count != (0 if SERVE.value else 1):
         print(f"error: expected {expected}; got {count}", file=sys.stderr)
         sys.exit(2)
@@ -51,7 +58,7 @@ def main(arguments):
         if SERVE.value:
             serve(PORT.value, DEVICES.value, WEIGHTS.value, STEPS.value)
         else:
-            solve(arguments[1], DEVICES.value, OUT.value, WEIGHTS.value, STEPS.value)
+            solve(arguments[1], DEVICES.value, OUT.value, WEIGHTS.value, STEPS.value, TRIES.value)
     except Exception as error:
         if flags.FLAGS.verbosity > 0 or (line := error_line(error)) is None:
             raise
@@ -64,6 +71,7 @@ def solve(
     folder: str | Path,
     weights: str | Path | None = None,
     num_steps: int = NUM_STEPS,
+    tries: int = 1,
 ) -> None:
     """Solves `puzzle`, 81 characters or a file's name, and writes the result into `folder`.
 
@@ -73,6 +81,7 @@ def solve(
       folder: where `solution.gif` or `solutions.txt` goes; made if it is not there.
       weights: a weights file; `pretrained/sudoku.h5` if not given.
       num_steps: the network's steps.
+      tries: how often a file's puzzle is tried that is not solved; see `Solver.solve`.
 
     Raises:
       ValueError: a wrong puzzle, wrong devices, or no weights; then nothing is written.
@@ -81,8 +90,10 @@ def solve(
     solver, device = _make_solver(devices, weights, num_steps)
     with device():
         folder.mkdir(parents=True, exist_ok=True)
-        report = _report_file if os.path.isfile(puzzle) else _report_puzzle
-        report(solver, puzzles, folder)
+        if os.path.isfile(puzzle):
+            _report_file(solver, puzzles, folder, tries)
+        else:
+            _report_puzzle(solver, puzzles, folder)
 
 
 def serve(
@@ -142,9 +153,9 @@ def _report_puzzle(solver, puzzles, folder):
     _write(folder / "solution.gif", animation(puzzles[0], beliefs[0]))
 
 
-def _report_file(solver, puzzles, folder):
+def _report_file(solver, puzzles, folder, tries):
     started = time.monotonic()
-    found = solver.solve(puzzles)
+    found = solver.solve(puzzles, tries)
     seconds = time.monotonic() - started
     lines = [
         f"{''.join(map(str, p)).replace('0', '.')} {''.join(map(str, s))} "

@@ -16,11 +16,12 @@ from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
 from rrn.pages import Example
+from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
 from rrn.tasks.sudoku.fields import NUM_STEPS
 from rrn.tasks.sudoku.puzzles import check_puzzles
 from rrn.tasks.sudoku.report import SOLVED, example_of
-from rrn.tasks.sudoku.task import Sudoku
+from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
@@ -56,6 +57,7 @@ def solve_sudoku(
     puzzles: str | Sequence[str] | np.ndarray,
     weights: str | Path | None = None,
     num_steps: int = NUM_STEPS,
+    tries: int = 1,
 ) -> Solutions:
     """Solves puzzles with a trained network of the paper's size.
 
@@ -64,6 +66,7 @@ def solve_sudoku(
         one puzzle; or digits `[n, 81]`, 0 for a blank.
       weights: a run's weights.h5; the published ones if not given.
       num_steps: the network's steps.
+      tries: how often a puzzle is tried that is not solved; see `Solver.solve`.
 
     Returns:
       The solutions, which may be invalid.
@@ -74,7 +77,7 @@ def solve_sudoku(
     """
     puzzles = [puzzles] if isinstance(puzzles, str) else puzzles
     digits = check_puzzles(puzzles, "puzzle {}".format)
-    return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits)
+    return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits, tries)
 
 
 def find_weights(weights: str | Path | None = None) -> str | Path:
@@ -149,7 +152,43 @@ class Solver:
         ]
         return example_of(puzzles[0], beliefs, notes)
 
-    def solve(self, puzzles: np.ndarray) -> Solutions:
+    def solve(self, puzzles: np.ndarray, tries: int = 1) -> Solutions:
+        """Solves puzzles.
+
+        From the second try on a puzzle is turned and relabelled at random, and its solution turned
+        back. That is the same puzzle, but not to the network, which knows digits, rows and columns
+        by their embeddings. A solution can be checked, so a valid one is kept.
+
+        Args:
+          puzzles: digits `[n, 81]`, 0 for a blank.
+          tries: how often a puzzle is tried that is not solved.
+
+        Returns:
+          The solutions; where none is valid, that of the first try.
+        """
+        found = self._solve_once(puzzles)
+        for seed in range(1, tries):
+            left = np.flatnonzero(~found.valid)
+            if len(left) == 0:
+                break
+            again = self._solve_turned(puzzles[left], seed)
+            for before, after in zip(vars(found).values(), vars(again).values(), strict=True):
+                before[left[again.valid]] = after[again.valid]
+        return found
+
+    def _solve_turned(self, puzzles, seed):
+        """What the network makes of the puzzles when they are turned and relabelled."""
+        random = ExampleRandom((0, seed), tf.range(len(puzzles)), len(puzzles))
+        cells, digits = random_symmetry(random).numpy(), random_relabelling(random).numpy()
+        turned = np.take_along_axis(digits, np.take_along_axis(puzzles, cells, 1), 1)
+        found = self._solve_once(turned.astype(puzzles.dtype))
+        solutions, confidence = np.empty_like(found.solutions), np.empty_like(found.confidence)
+        back = np.take_along_axis(np.argsort(digits), found.solutions, 1)
+        np.put_along_axis(solutions, cells, back, 1)
+        np.put_along_axis(confidence, cells, found.confidence, 1)
+        return Solutions(solutions, confidence, found.valid)
+
+    def _solve_once(self, puzzles):
         """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory.
 
         A board is done when its digits solve it, or after all steps; then the next one takes its

@@ -87,6 +87,7 @@ def test_the_program_solves(weights, tmp_path):
         ([BLANK, "--weights=none.h5"], "none.h5: no such file"),
         (["..1"], "PUZZLE: '..1' has 3 characters; expected 81 (there is no file of that name)"),
         ([BLANK, "--steps=0"], "--steps=0"),
+        ([BLANK, "--tries=2"], "--tries is for a file of puzzles"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(arguments, message, tmp_path):

@@ -172,6 +172,19 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
     assert len(segments) < 3 * 4  # three batches of all steps
 
 
+def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
+    """With published weights and few steps, so that the first try solves some boards alone."""
+    digits = puzzles(60, givens=32)
+    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 6)
+    once, often = solver.solve(digits), solver.solve(digits, tries=4)
+    assert once.valid.sum() < often.valid.sum()
+    np.testing.assert_array_equal(often.valid, is_solution(digits, often.solutions))
+    assert (often.confidence[often.valid & ~once.valid].min(axis=1) > 0.1).all()
+    kept = once.valid | ~often.valid  # solved at first, or never
+    np.testing.assert_array_equal(often.solutions[kept], once.solutions[kept])
+    np.testing.assert_array_equal(often.confidence[kept], once.confidence[kept])
+
+
 def test_beliefs_are_the_tasks_probabilities_of_every_step(weights):
     solver, digits = Solver(get_config().model, weights, STEPS), puzzles(2)
     task = solver.task
