@@ -165,10 +165,11 @@ class Texts:
     def _number(self, words, things):
         """The number of the sentence with these things in its gaps, which may be a new one."""
         rest = iter(things)
-        names = (
-            PARTS[w.part].forms[w.form][next(rest)] if isinstance(w, Name) else w for w in words
-        )
-        sentence = tuple(" ".join(names).split())
+        phrases = [
+            PARTS[word.part].forms[word.form][next(rest)] if isinstance(word, Name) else word
+            for word in words
+        ]
+        sentence = tuple(" ".join(phrases).split())
         if sentence not in self._numbers:
             self._numbers[sentence] = len(self.sentences)
             self.sentences.append(sentence)
