@@ -174,8 +174,8 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
 
 def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
     """With published weights and few steps, so that the first try solves some boards alone."""
-    digits = puzzles(60, givens=32)
-    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 6)
+    digits = puzzles(60, givens=36)
+    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 8)
     once, often = solver.solve(digits), solver.solve(digits, tries=4)
     assert once.valid.sum() < often.valid.sum()
     np.testing.assert_array_equal(often.valid, is_solution(digits, often.solutions))
