@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from data_prep import check
+from data_prep import check, options
 from data_prep.ages import prepare as ages
 from data_prep.babi import prepare as babi
 from data_prep.failures import error_line
@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
     args = parser.parse_args(arguments)
     try:
+        options.check(args)
         COMMANDS[args.command].run(args)
     except Exception as error:
         if args.verbosity or (line := error_line(error)) is None:

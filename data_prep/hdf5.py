@@ -63,6 +63,7 @@ def create(
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        _touch(unfinished, path)
         with h5py.File(unfinished, "w", userblock_size=USER_BLOCK) as file:
             file.attrs.update(attributes)
             for name, array in datasets.items():
@@ -77,6 +78,14 @@ def create(
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _touch(unfinished: Path, path: Path) -> None:
+    """Makes an empty file; where that fails it says why, which HDF5 does not."""
+    try:
+        unfinished.touch()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]:

@@ -23,6 +23,7 @@ from rrn import publish
 from rrn.distribute.cluster import parse_tf_config
 from rrn.export import export
 from tests.fuzz.__main__ import parser as fuzz_parser
+from tests.kills import parser as kills_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -217,7 +218,7 @@ def commands(*start):
 def test_every_command_is_of_a_program_that_is_tried_here():
     modules = r"data_prep|data_prep\.rumours|rrn\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
-    modules += r"|tests\.fuzz"
+    modules += r"|tests\.fuzz|tests\.kills"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
@@ -257,6 +258,11 @@ def test_data_prep_takes_every_command(arguments, monkeypatch):
 @pytest.mark.parametrize("arguments", commands("python", "-m", "tests.fuzz"), ids=" ".join)
 def test_the_campaign_takes_every_command(arguments):
     assert vars(fuzz_parser().parse_args(arguments)).keys() == {"minutes", "seed", "kind"}
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "tests.kills"), ids=" ".join)
+def test_the_kills_take_every_command(arguments):
+    assert kills_parser().parse_args(arguments).kills > 0
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.publish"), ids=" ".join)

@@ -65,7 +65,7 @@ def _find(folder: Path, name: str) -> Path:
     for file in (folder / name, folder / f"{name}.gz"):
         if file.exists():
             return file
-    raise DataError(f"{folder / name}: no such file, nor with .gz; MNIST has four files")
+    raise DataError(f"{folder}: no file {name} there, nor with .gz; MNIST has four files")
 
 
 def _read_idx(path: Path) -> np.ndarray:

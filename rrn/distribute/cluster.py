@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 Process = tuple[str, int, str]  # role, index, address
 ROLES = "chief", "worker", "ps", "evaluator"
 GONE_SECONDS = 10  # a chief that refuses connections for so long has ended
+MOST_LOCAL = 256  # processes of a cluster of one machine
 SILENT_SECONDS = 20  # a process that leaves a connection without an answer for so long has failed
 PROBE_SECONDS = 1.0
 REFUSED = "refuses connections"
@@ -121,10 +122,12 @@ def find_cluster(local: str | None) -> Cluster | None:
         return parse_tf_config(text) if text else None
     if text:
         raise ValueError(f"--local_cluster={local} and TF_CONFIG name two clusters; give one")
-    counts = dict(re.findall(r"(ps|worker)=(\d+)", local))
+    counts = dict(re.findall(r"(ps|worker)=(\d{1,9})", local))
     if ",".join(map("=".join, counts.items())) != local or not int(counts.get("worker", 0)):
         raise ValueError(f"--local_cluster={local}: expected ps=N,worker=M with M of at least 1")
     counts = {"chief": 1, **{role: int(count) for role, count in counts.items()}}
+    if sum(counts.values()) > MOST_LOCAL:
+        raise ValueError(f"--local_cluster={local}: expected at most {MOST_LOCAL:,} processes")
     ports = iter(_free_ports(sum(counts.values())))
     addresses = {r: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for r, n in counts.items()}
     return Cluster(addresses, "chief", 0, local=True)

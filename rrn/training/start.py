@@ -13,7 +13,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from data_prep import hdf5
+from data_prep import check, hdf5
 from rrn.distribute.cluster import Cluster
 from rrn.tasks import check_schema
 from rrn.training.fields import check_config
@@ -157,7 +157,10 @@ def _check_files(config, mode, workdir, weights):
 
 def _check_prepared(task, path):
     _check_there(path, "`python -m data_prep` makes it")
-    check_schema(task, path, hdf5.attributes(path))
+    attributes = hdf5.attributes(path)
+    check_schema(task, path, attributes)
+    if attributes["schema"] in check.SCHEMAS:  # not one of a user's own
+        check.verify_contents(path)
 
 
 def _check_there(path, hint):

@@ -12,9 +12,10 @@ from hypothesis import seed as with_seed
 from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz import contents, damage
+from tests.fuzz import settings as words
 from tests.fuzz.attempts import BAD, Change, attempt
 
-KINDS = {**damage.KINDS, **contents.KINDS}
+KINDS = {**damage.KINDS, **contents.KINDS, **words.KINDS}
 BLOCK = 200  # so many changes of a kind are drawn at once
 
 

@@ -33,7 +33,7 @@ def _prepare(*arguments):
     return write
 
 
-def _write_babi(path):
+def write_babi(path):
     """From text files that are then removed."""
     texts = path.parent / "out" / "en-valid-10k"
     texts.mkdir(parents=True)
@@ -113,7 +113,7 @@ SCENES = _splits("positions", "colours", "markers", "order")
 def _write_weights(path):
     data = path.parent / "out" / "babi.h5"
     data.parent.mkdir()
-    _write_babi(data)
+    write_babi(data)
     config, prepared, task = small_babi(data)
     variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
     save_weights(path, variables, {"config": "test", **describe(config, prepared)}, task.constants)
@@ -199,7 +199,7 @@ WEIGHTS = st.one_of(
 )
 
 KINDS = {
-    "bAbI contents": Kind("babi.h5", _write_babi, verify_contents, _prepared_changes(BABI)),
+    "bAbI contents": Kind("babi.h5", write_babi, verify_contents, _prepared_changes(BABI)),
     "Sudoku contents": Kind(
         "sudoku.h5",
         _prepare(
