@@ -1,5 +1,6 @@
 """A short part of `python -m tests.fuzz`, the same at every run; and it finds what is wrong."""
 
+import pytest
 from hypothesis.strategies import just
 
 from tests.fuzz import attempts
@@ -8,6 +9,7 @@ from tests.fuzz.campaign import KINDS, campaign, draw
 from tests.fuzz.damage import damages
 
 
+@pytest.mark.slow
 def test_wrong_inputs_end_in_one_line_or_change_nothing():
     counts = campaign(seed=0, minutes=2, count=15)
     assert counts.keys() == KINDS.keys()
