@@ -129,10 +129,15 @@ def run(data, batch_size, repeats, json_path=None):
                 "share_of_peak": rate / peaks[dtype],
             }
         )
-    report(rows, medians, peaks, functions, batch_size, json_path)
+    few = list(range(min(repeats, 3)))
+    by_operation = {
+        name: harness.time_by_operation(functions[name], few)
+        for name in ("rrn float32", "rrn bfloat16")
+    }
+    report(rows, medians, peaks, by_operation, batch_size, json_path)
 
 
-def report(rows, medians, peaks, functions, batch_size, json_path):
+def report(rows, medians, peaks, by_operation, batch_size, json_path):
     print(harness.hardware())
     print(f"bAbI training step, batch {batch_size}, 3 steps; medians, interleaved")
     harness.print_table(
@@ -158,10 +163,8 @@ def report(rows, medians, peaks, functions, batch_size, json_path):
             f"rrn takes {1e3 * per_step:.0f} ms a step and "
             f"{1e3 * (whole - 3 * per_step):.0f} ms besides"
         )
-    operations = {}
-    for name in ("rrn float32", "rrn bfloat16"):
-        operations[name] = harness.time_by_operation(functions[name], [0, 1, 2])
-        largest = list(operations[name].items())[:8]
+    for name, operations in by_operation.items():
+        largest = list(operations.items())[:8]
         print(f"{name}, ms by operation: " + ", ".join(f"{op} {ms:.0f}" for op, ms in largest))
     ratios = {row["mode"].replace(" ", "_"): row["speedup"] for row in rows[1:]}
     harness.write_json(
@@ -169,7 +172,7 @@ def report(rows, medians, peaks, functions, batch_size, json_path):
         {
             "hardware": harness.hardware(),
             "rows": rows,
-            "operations_ms": operations,
+            "operations_ms": by_operation,
             "ratios": ratios,
         },
     )
