@@ -39,6 +39,7 @@ class Field:
       pattern: of a string, a regular expression of all of it.
       items: of a tuple, what each item is.
       length: of a tuple, how many items it has.
+      absent: of a field that came later, its value in weights files that do not have it.
     """
 
     type: type
@@ -49,6 +50,7 @@ class Field:
     pattern: str = ""
     items: "Field | None" = None
     length: int | None = None
+    absent: Any = None
 
     def check(self, path: str, value: Any) -> None:
         """Checks a value.

@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.reading import module_variables
-from rrn.tasks import check_schema, create_task, task_names
+from rrn.tasks import check_schema, create_task, find_task, task_names
 from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.task import Task
 from rrn.weights import Weights, assign_weights, model_variables, read_weights
@@ -114,7 +114,9 @@ def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]
             raise ValueError(
                 f"{weights.path}: its model has no field {name}; fields are {', '.join(fields)}"
             )
-    return {name: _tuples(value) for name, value in {**fields, **changed}.items()}
+    known = find_task(saved_task(weights)).FIELDS
+    later = {name: field.absent for name, field in known.items() if field.absent is not None}
+    return {name: _tuples(value) for name, value in {**later, **fields, **changed}.items()}
 
 
 def saved_data(weights: Weights) -> PreparedData:

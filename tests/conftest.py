@@ -33,6 +33,17 @@ def babi_h5(babi_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="session")
+def simulated_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -> Path:
+    """Simulated stories of all tasks, prepared: enough for every answer to occur."""
+    from data_prep.__main__ import main
+
+    path = tmp_path_factory.mktemp("simulated_babi") / "babi.h5"
+    arguments = ["babi", "--source", "simulated", "--stories", "2000", "--out", str(path)]
+    assert main(arguments) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
 def sudoku_clues() -> Path:
     """The real list of 17-clue puzzles; tests that need it are skipped where it is not."""
     return real_data("sudoku", "sudoku17.txt.gz")

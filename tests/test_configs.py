@@ -21,8 +21,9 @@ from tests.helpers import CPUS, ROOT, load_config, make_trainer
 DATA = {
     "ages": "ages_h5",
     "babi": "small_babi_h5",
+    "babi_like_released": "simulated_babi_h5",
     "babi_simulated": "small_babi_h5",
-    "babi_simulated_3": "small_babi_h5",
+    "babi_simulated_3": "simulated_babi_h5",
     "mnist": "small_digits_h5",
     "pretty_clevr": "small_scenes_h5",
     "pretty_clevr_64": "small_scenes_h5",

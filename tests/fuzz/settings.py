@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-from absl import app
+from absl import app, flags
 from hypothesis import strategies as st
 
 from data_prep.__main__ import main as data_prep
@@ -130,6 +130,10 @@ WRONG_OPTIONS = {
 }
 
 
+def _is_ours(flag):
+    return str(flags.FLAGS.find_module_defining_flag(flag)).startswith("rrn.")
+
+
 def _start_main(path):
     """main.py as far as it goes without TensorFlow, with the words of a file."""
     words = json.loads(path.read_text())
@@ -139,7 +143,9 @@ def _start_main(path):
         os.environ.pop("TF_CONFIG", None)
         sys.argv = ["main.py", f"--workdir={path.parent / 'out' / 'run'}", *words]
         experiment.carry_out = lambda *arguments: None
-        import main  # defines its flags, in this fork alone
+        for name in [name for name in flags.FLAGS if _is_ours(name)]:
+            delattr(flags.FLAGS, name)  # of another command of the project, in this fork alone
+        import main
 
         app.run(main.main, flags_parser=main.parse_flags)
 

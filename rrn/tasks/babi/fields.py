@@ -13,6 +13,6 @@ FIELDS = {
     "num_parts": Field(int, at_least=1, at_most=32),
     "normal_embeddings": SWITCH,
     "node_loss": LOSS_WEIGHT,
-    "relabel": SWITCH,
+    "relabel": Field(bool, absent=False),
     "compute_dtype": COMPUTE_DTYPE,
 }

@@ -80,7 +80,7 @@ def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
 def test_a_missing_idx_file(folder, tmp_path, capsys):
     (folder / IMAGES).unlink()
     assert prepare(folder, tmp_path / "m.h5") == 1
-    assert capsys.readouterr().err.startswith(f"error: {folder / IMAGES}: no such file, nor with")
+    assert capsys.readouterr().err.startswith(f"error: {folder}: no file {IMAGES} there, nor with")
 
 
 def test_wrong_npz_files(tmp_path, capsys):

@@ -35,8 +35,8 @@ def agrees(task, facts, question, expected):
 
 
 @pytest.fixture(scope="module")
-def data(babi_h5):
-    return read_prepared(babi_h5)
+def data(simulated_babi_h5):
+    return read_prepared(simulated_babi_h5)
 
 
 def create(data, **model):
