@@ -20,8 +20,8 @@ Recipe = Callable[[], ConfigDict]
 class Train:
     """How it is trained.
 
-    A field that nothing uses, as `decay_rate` without an exponential decay, keeps the value that it
-    has here.
+    A field that nothing uses, as `decay_rate` with a constant rate, keeps the value that it has
+    here.
     """
 
     batch_size: int  # of all devices together
@@ -33,8 +33,8 @@ class Train:
     muon_weight_decay: float = 0.0  # of Muon's matrices, times the learning rate at every update
     learning_rate: float
     warmup_updates: int = 0
-    decay: str = "constant"  # or cosine, exponential
-    decay_rate: float = 1.0  # of decay exponential, in every decay_updates
+    decay: str = "constant"  # or cosine, exponential, staircase
+    decay_rate: float = 1.0  # of decay exponential or staircase, in every decay_updates
     decay_updates: int = 0
     l2: float = 0.0
     clip_norm: float = 0.0  # 0: no clipping

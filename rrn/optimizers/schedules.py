@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-DECAYS = "constant", "cosine", "exponential"
+DECAYS = "constant", "cosine", "exponential", "staircase"
 
 
 def learning_rate(
@@ -22,7 +22,7 @@ def learning_rate(
     The rate rises linearly to `base` in the first `warmup_updates` updates. What follows is the
     decay: "constant" keeps `base`; "cosine" falls along half a cosine to zero at `num_updates` and
     stays there; "exponential" multiplies the rate by `decay_rate` in every `decay_updates` updates,
-    smoothly.
+    smoothly; "staircase" does so at once, at the end of every `decay_updates` updates.
 
     Args:
       update: the number of updates before this one.
@@ -30,8 +30,8 @@ def learning_rate(
       warmup_updates: how many updates the warm-up takes.
       decay: one of `DECAYS`.
       num_updates: of "cosine": how many updates there are, with those of the warm-up.
-      decay_rate: of "exponential": a factor above 0 and at most 1.
-      decay_updates: of "exponential": in how many updates the rate takes the factor.
+      decay_rate: of "exponential" and "staircase": a factor above 0 and at most 1.
+      decay_updates: of both: in how many updates the rate takes the factor.
 
     Returns:
       The rate, a float32 scalar.
@@ -49,13 +49,14 @@ def learning_rate(
             raise ValueError(f"decay cosine needs num_updates of at least 1, got {num_updates}")
         span = max(num_updates - warmup_updates, 1)
         rate *= 0.5 * (1.0 + tf.cos(math.pi * tf.minimum(since_warmup / span, 1.0)))
-    elif decay == "exponential":
+    elif decay in ("exponential", "staircase"):
         if not (0.0 < decay_rate <= 1.0 and decay_updates > 0):
             raise ValueError(
-                "decay exponential needs a decay_rate above 0 and at most 1 and decay_updates of "
+                f"decay {decay} needs a decay_rate above 0 and at most 1 and decay_updates of "
                 f"at least 1, got {decay_rate} and {decay_updates}"
             )
-        rate *= decay_rate ** (since_warmup / decay_updates)
+        times = since_warmup / decay_updates
+        rate *= decay_rate ** (tf.floor(times) if decay == "staircase" else times)
     elif decay != "constant":
-        raise ValueError(f"decay must be constant, cosine or exponential, got {decay!r}")
+        raise ValueError(f"decay must be one of {', '.join(DECAYS)}, got {decay!r}")
     return rate

@@ -44,7 +44,7 @@ SHARED_OBJECTIVE_FIELDS = {
     "muon_weight_decay": Field(float, at_least=0),
     "learning_rate": Field(float, at_least=0),
     "warmup_updates": COUNT_OR_NONE,
-    "decay": Field(str, choices=("constant", "cosine", "exponential")),
+    "decay": Field(str, choices=("constant", "cosine", "exponential", "staircase")),
     "decay_rate": Field(float, at_least=1e-6, at_most=1),
     "decay_updates": COUNT_OR_NONE,
     "l2": Field(float, at_least=0),

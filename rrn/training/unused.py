@@ -28,12 +28,13 @@ UNSET = {
     "l2": 0.0,
     "clip_norm": 0.0,
 }
+STEADY = "exponential", "staircase"  # decays by a factor in every so many updates
 # A field that is used only together with another: that one, the values with which it is, in words.
 NEEDS = {
     "muon_exclude": ("optimizer", lambda value: value == "muon", "muon"),
     "muon_weight_decay": ("optimizer", lambda value: value == "muon", "muon"),
-    "decay_rate": ("decay", lambda value: value == "exponential", "exponential"),
-    "decay_updates": ("decay", lambda value: value == "exponential", "exponential"),
+    "decay_rate": ("decay", lambda value: value in STEADY, " or ".join(STEADY)),
+    "decay_updates": ("decay", lambda value: value in STEADY, " or ".join(STEADY)),
     "leave_probability": ("max_segments", lambda value: value > 1, "above 1"),
 }
 INHERITED = {**SHARED_STAGE_FIELDS, **OBJECTIVE_FIELDS}

@@ -39,12 +39,21 @@ def test_an_exponential_decay_after_the_warm_up():
     np.testing.assert_allclose(got, [0.1, 0.2, 0.2, 0.1, 0.05, 0.025], rtol=1e-5)
 
 
+def test_a_staircase_after_the_warm_up():
+    fields = {"decay": "staircase", "decay_rate": 0.5, "decay_updates": 1000}
+    got = rates([0, 999, 1000, 1999, 2000, 7000], **fields)
+    np.testing.assert_allclose(got, [0.2, 0.2, 0.1, 0.1, 0.05, 0.2 / 2**7], rtol=1e-6)
+    got = rates([0, 2, 1001, 1002], warmup_updates=2, **fields)
+    np.testing.assert_allclose(got, [0.1, 0.2, 0.2, 0.1], rtol=1e-6)
+
+
 def test_decays_that_do_not_fit_are_errors():
-    with pytest.raises(ValueError, match="constant, cosine or exponential, got 'linear'"):
+    with pytest.raises(ValueError, match="constant, cosine, exponential, staircase, got 'linear'"):
         rates([0], decay="linear")
     with pytest.raises(ValueError, match="cosine needs num_updates of at least 1, got 0"):
         rates([0], decay="cosine")
     for numbers in ((0.0, 10), (1.5, 10), (0.9, 0)):
         fields = dict(zip(("decay_rate", "decay_updates"), numbers, strict=True))
-        with pytest.raises(ValueError, match=f"exponential needs .* got {numbers[0]} and"):
-            rates([0], decay="exponential", **fields)
+        for decay in ("exponential", "staircase"):
+            with pytest.raises(ValueError, match=f"{decay} needs .* got {numbers[0]} and"):
+                rates([0], decay=decay, **fields)

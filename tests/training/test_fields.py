@@ -147,7 +147,10 @@ def test_what_is_wrong_in_train_is_said(case):
 
 STAGE_MESSAGES = {
     "number": ({"learning_rate": -1}, "learning_rate: expected a number from 0 to "),
-    "choice": ({"decay": "line"}, "decay: expected one of constant, cosine, exponential, got"),
+    "choice": (
+        {"decay": "line"},
+        "decay: expected one of constant, cosine, exponential, staircase, got",
+    ),
     "one module": (
         {"modules": "network"},
         "modules: expected a tuple, got 'network'",

@@ -48,6 +48,7 @@ USED = {
     "one stage": {"num_updates": 5, "decay": "exponential", "decay_rate": 0.9, "decay_updates": 2},
     "muon": {"num_updates": 5, "optimizer": "muon", "muon_exclude": "x", "muon_weight_decay": 0.1},
     "stages": {"stages": STAGES, "l2": 0.1, "by_stage": False},
+    "staircase": {"num_updates": 5, "decay": "staircase", "decay_rate": 0.5, "decay_updates": 2},
     "by one of the stages": {
         "stages": ({"num_updates": 1, "decay": "exponential"}, {"num_updates": 1}),
         "decay_rate": 0.9,
@@ -102,11 +103,11 @@ UNUSED = {
     ),
     "decay_rate": (
         {"decay": "cosine", "decay_rate": 0.5},
-        "train.decay_rate: not used without decay exponential, got 0.5: leave it 1.0",
+        "train.decay_rate: not used without decay exponential or staircase, got 0.5: leave it 1.0",
     ),
     "decay_updates": (
         {"decay_updates": 7},
-        "train.decay_updates: not used without decay exponential, got 7: leave it 0",
+        "train.decay_updates: not used without decay exponential or staircase, got 7: leave it 0",
     ),
     "leave_probability": (
         {"leave_probability": 1.0},
@@ -114,7 +115,8 @@ UNUSED = {
     ),
     "a stage's decay_rate": (
         {"stages": ({"num_updates": 1, "decay_rate": 1.0},)},
-        "train.stages[0].decay_rate: not used without decay exponential, got 1.0: leave it out",
+        "train.stages[0].decay_rate: not used without decay exponential or staircase, got 1.0: "
+        "leave it out",
     ),
     "by_stage": (
         {"by_stage": False},

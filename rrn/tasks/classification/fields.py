@@ -11,5 +11,7 @@ FIELDS = {
     "blocks": Field(tuple, items=Field(tuple, items=MULTIPLE)),
     "dense": Field(tuple, items=MULTIPLE),
     "dropout": DROPOUT,
+    "kernel_deviation": Field(float, at_least=0, absent=0.0),
+    "initial_bias": Field(float, at_least=0, absent=0.0),
     "compute_dtype": COMPUTE_DTYPE,
 }

@@ -9,7 +9,12 @@ from rrn.layers import MLP
 
 
 class ConvolutionalNetwork(tf.Module):
-    """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP."""
+    """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP.
+
+    Kernels start as `rrn.convolution` and `rrn.layers` say, or with `kernel_deviation` above 0 from
+    a normal distribution of this standard deviation, cut off at twice the deviation. Biases start
+    at `initial_bias`.
+    """
 
     def __init__(self, channels, num_classes, config):
         super().__init__(name="network")
@@ -27,6 +32,16 @@ class ConvolutionalNetwork(tf.Module):
             size, channels = -(-size // 2), sizes[-1]
         hidden = [config.width * multiple for multiple in config.dense]
         self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
+        for layer in self.layers():
+            if config.kernel_deviation:
+                kernel = tf.random.truncated_normal(layer.w.shape, stddev=config.kernel_deviation)
+                layer.w.assign(kernel)
+            if config.initial_bias:
+                layer.b.assign(tf.fill(layer.b.shape, config.initial_bias))
+
+    def layers(self):
+        """All layers with a kernel, the first one first."""
+        return [*itertools.chain.from_iterable(self.blocks), *self.dense.layers]
 
     def __call__(self, images, after_relu=None):
         """Runs the network.

@@ -3,11 +3,9 @@ several machines: TensorFlow's tutorial network for MNIST, and VGG19 (Simonyan a
 
 `blocks` of the config gives each block's convolutions by their output channels, `dense` the hidden
 layers' sizes, both as multiples of `width`. The image is halved after each block. Departures from
-VGG19's paper: weights start as `rrn.convolution` and `rrn.layers` say (theirs were of a shallower
-network), the optimizer is the config's, and images are not cropped or mirrored: they are digits.
+VGG19's paper: all weights start at random (theirs were of a shallower network), the optimizer is
+the config's, and images are not cropped or mirrored: they are digits.
 """
-
-import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -66,8 +64,7 @@ class Classification(Task):
         return {"loss": loss}, {"loss": loss, "probabilities": tf.nn.softmax(logits)}
 
     def regularized(self):
-        convolutions = itertools.chain.from_iterable(self.network.blocks)
-        return [layer.w for layer in (*convolutions, *self.network.dense.layers)]
+        return [layer.w for layer in self.network.layers()]
 
     # Answers
 

@@ -71,6 +71,21 @@ def test_vgg19_has_exactly_143667240_parameters_and_19_layers():
     assert shapes["dense/linear_0/w"] == (25088, 4096)
 
 
+def test_the_articles_initial_values():
+    """A normal distribution that is cut off at ±2 has a standard deviation of 0.880."""
+    config = load_config("mnist_cnn.py", "article").model
+    network = ConvolutionalNetwork(1, 10, config)
+    for layer in network.layers():
+        kernel = layer.w.numpy()
+        assert np.abs(kernel).max() <= 0.2
+        assert (layer.b.numpy() == np.float32(0.1)).all()
+    large = network.dense.layers[0].w.numpy()
+    assert large.std() == pytest.approx(0.0880, abs=2e-4) and abs(large.mean()) < 2e-4
+    assert np.abs(large).max() > 0.199
+    usual = ConvolutionalNetwork(1, 10, load_config("mnist_cnn.py").model).layers()
+    assert not any(layer.b.numpy().any() for layer in usual)
+
+
 @pytest.mark.parametrize(
     ("pixels", "expected"), [(224, 139_610_058), (32, 38_946_762), (28, 38_946_762)]
 )
