@@ -102,7 +102,7 @@ SYNC = flags.DEFINE_bool(
 REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
     "replicas_to_aggregate",
     0,
-    "With --sync: average the gradients of the first so many workers, drop the others'; 0: all.",
+    "With --sync: average the first so many gradients, drop what is late; 0: one of each worker.",
 )
 STARTUP_TIMEOUT = flags.DEFINE_float(
     "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."

@@ -384,8 +384,8 @@ WRONG = {
     "cluster": (["--local_cluster=ps=1"], 1, ["--local_cluster=ps=1: expected ps=N,worker=M"]),
     "no servers": (["--local_cluster=worker=1", "--nosync"], 1, ["needs parameter servers"]),
     "replicas": (
-        ["--local_cluster=ps=1,worker=2", "--replicas_to_aggregate=3"],
-        *(1, ["--replicas_to_aggregate=3: expected 1 to 2, the number of workers"]),
+        ["--local_cluster=ps=1,worker=2", "--replicas_to_aggregate=257"],
+        *(1, ["--replicas_to_aggregate=257: expected 1 to 256, and --sync"]),
     ),
     "timeout": (["--startup_timeout=nan"], 1, ["--startup_timeout=nan: expected above 0"]),
     "no folder": (["--workdir={files}/text.h5"], 1, ["--workdir={files}/text.h5: not a folder"]),

@@ -51,9 +51,10 @@ class OneMachine:
 class ClusterMachines:
     """The workers and parameter servers of a cluster; this process is its chief.
 
-    sync: whether the workers' gradients make one update together, of all of them or of the first
-    `replicas_to_aggregate` (0: all); otherwise each worker makes its own. Validation runs on the
-    chief. Before `ready` the devices are of this process and stand in for the cluster's.
+    sync: whether the workers' gradients make one update together, one of each worker or the first
+    `replicas_to_aggregate` (0: one of each); otherwise each worker makes its own updates.
+    Validation runs on the chief. Before `ready` the devices are of this process and stand in for
+    the cluster's.
 
     Raises:
       ValueError: flags that do not fit each other or the cluster.
@@ -81,7 +82,8 @@ class ClusterMachines:
     @contextlib.contextmanager
     def ready(self):
         """Within it the cluster runs, and this process is connected to it."""
-        min_workers = (self.num_gradients or self.num_workers) if self.sync else 1
+        needed = min(self.num_gradients or self.num_workers, self.num_workers)
+        min_workers = needed if self.sync else 1
         return_seconds = None if self.sync else self.startup_timeout
         with running(self.cluster):
             wait_for(self.cluster.processes("ps", "worker"), self.startup_timeout)
@@ -97,11 +99,6 @@ class ClusterMachines:
         if self.sync:
             self.devices = gpus or self.cluster.devices("worker")
             self.cpus = [cpu_beside(device) for device in self.devices]
-            if self.num_gradients > len(self.devices):
-                raise ValueError(
-                    f"--replicas_to_aggregate={self.num_gradients}: the workers have "
-                    f"{len(self.devices)} GPUs, a tower each"
-                )
         else:  # what each worker calls its own device
             self.devices = ["/device:GPU:0" if gpus else CPU]
 

@@ -51,8 +51,8 @@ def run(
         the file's model that is evaluated or exported, whatever the config's `model` is.
       cluster: the cluster in which this process has a role, if there is one.
       sync: whether the workers' or devices' gradients make one update together.
-      replicas_to_aggregate: with `sync`, how many workers' gradients make an update, the first to
-        come; 0 for all.
+      replicas_to_aggregate: with `sync`, how many gradients make an update, the first that workers
+        have for it; 0 for one of each worker.
       startup_timeout: the seconds in which a cluster's processes must have found each other.
       model_fields: fields of the config's `model` that hold for a file's model, too.
       restart: train from the start, and move what is in `workdir` to a new folder in it.
@@ -118,11 +118,10 @@ def _check_flags(mode, devices, cluster, sync, replicas_to_aggregate, startup_ti
         raise ValueError(f"--mode={mode} runs on one machine: without --local_cluster, TF_CONFIG")
     if cluster.role == "chief" and devices != "auto":
         raise ValueError(f"--devices={devices}: a cluster's devices are its workers'")
-    num_workers = len(cluster.addresses["worker"])
-    if replicas_to_aggregate and not (sync and 0 < replicas_to_aggregate <= num_workers):
+    if replicas_to_aggregate and not (sync and 0 < replicas_to_aggregate <= MOST_TOWERS):
         raise ValueError(
-            f"--replicas_to_aggregate={replicas_to_aggregate}: expected 1 to {num_workers}, the "
-            "number of workers, and --sync"
+            f"--replicas_to_aggregate={replicas_to_aggregate}: expected 1 to {MOST_TOWERS}, and "
+            "--sync"
         )
     if not sync and not cluster.addresses.get("ps"):
         raise ValueError("--nosync needs parameter servers: ps=N with N of at least 1")

@@ -5,6 +5,7 @@ The classes share two methods: `use(inputs, shares)` says what the next updates 
 """
 
 import functools
+import operator
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -197,12 +198,13 @@ def _fetch(result):
 
 
 class FirstGradients:
-    """An update takes the gradients of the `num_gradients` workers that are first with theirs.
+    """An update takes the first `num_gradients` gradients that workers have for it.
 
     What comes later is of variables that have changed since: it is dropped and counted. A worker
     that is late takes its next batch for the update that is due then. A worker that fails is left
     out as long as `num_gradients` others are there. With all workers' gradients an update is
-    `Trainer.train`'s.
+    `Trainer.train`'s. With more than there are workers, those that are first take a further batch
+    for the same update, as with TensorFlow 1's SyncReplicasOptimizer.
     """
 
     def __init__(self, trainer, num_gradients):
@@ -211,6 +213,8 @@ class FirstGradients:
         self._iterators = None
         self._results, self._alive = queue.Queue(), len(trainer.devices)
         self._due, self._changed = (-1, None), threading.Condition()
+        self._num_further = max(0, num_gradients - self._alive)  # than one of each worker
+        self._further = 0  # of them, still to be taken for the update that is due
         self._gradients, self._apply = {}, {}
         for stage in trainer.plan.stages:
             self._gradients[stage.name] = [
@@ -252,7 +256,9 @@ class FirstGradients:
         done = -1
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._due[0] > done)  # noqa: B023
+                self._changed.wait_for(lambda: self._due[0] > done or self._further)  # noqa: B023
+                if self._due[0] == done:
+                    self._further -= 1
                 done, stage = self._due
             try:
                 gradients = self._gradients[stage][number](self._iterators[number])
@@ -268,18 +274,19 @@ class FirstGradients:
             update = int(self.trainer.update)
             stage = self.trainer.plan.stage(update).name
             with self._changed:
-                self._due = update, stage
+                self._due, self._further = (update, stage), self._num_further
                 self._changed.notify_all()
-            first = {}
+            first = []
             while len(first) < self.num_gradients:
                 worker, computed_for, result = self._results.get()
                 if isinstance(result, Exception):
                     self._leave_out(worker, result)
                 elif computed_for == update:
-                    first[worker] = result
+                    first.append((worker, result))
                 else:
                     dropped += 1
-            metrics, finite = self._apply[stage]([first[worker] for worker in sorted(first)])
+            first.sort(key=operator.itemgetter(0))
+            metrics, finite = self._apply[stage]([result for _, result in first])
             means.add(update, metrics, finite)
         return means.result(gradients_dropped=np.float32(dropped))
 

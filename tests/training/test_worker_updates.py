@@ -151,7 +151,7 @@ def test_one_device_alone_waits_for_nobody():
 def first_gradients():
     """num_gradients -> (trainer, its `FirstGradients` of two workers)."""
     made = {}
-    for num_gradients in (1, 2):
+    for num_gradients in (1, 2, 5):
         trainer, inputs = make(2)
         made[num_gradients] = trainer, FirstGradients(trainer, num_gradients)
         made[num_gradients][1].use(inputs, None)
@@ -167,6 +167,40 @@ def test_late_gradients_change_nothing(first_gradients):
     expected, inputs = make(2)
     expected.train([iter(dataset) for dataset in inputs], tf.constant(3))
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
+
+
+def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
+    """Five of two workers: each one's first batch, and three that whoever is first takes.
+
+    The expected update is made of the gradients of the batches that were taken.
+    """
+    trainer, updates = first_gradients[5]
+    taken, make_gradients = [], updates._gradients[trainer.plan.stages[0].name]
+
+    def noting(number, function):
+        def gradients(iterator):
+            taken.append(number)
+            return function(iterator)
+
+        return gradients
+
+    updates._gradients[trainer.plan.stages[0].name] = [
+        noting(number, function) for number, function in enumerate(make_gradients)
+    ]
+    means, bad_update = updates.train(1)
+    updates._gradients[trainer.plan.stages[0].name] = make_gradients
+    assert trainer.update == 1 and bad_update == -1 and means["gradients_dropped"] == 0
+    assert len(taken) == 5 and set(taken) == {0, 1} and updates._further == 0
+    expected, inputs = make(2)
+    stage, towers = expected.plan.stages[0], []
+    for number in range(2):
+        for batch in inputs[number].take(taken.count(number)):
+            towers.append(expected.tower(stage, number, batch))
+    counts = [BATCH_SIZE // 2] * 5
+    expected.apply(stage, *expected.average(stage, towers, counts)[:2], expected.update)
+    np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
+    updates.train(4)
+    assert trainer.update == 5 and updates._results.empty()
 
 
 def test_as_many_workers_may_fail_as_are_not_needed(first_gradients, capsys):
