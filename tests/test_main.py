@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -308,6 +309,20 @@ def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, tmp_path):
     for line in training:
         assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 3
         assert 0 <= line["staleness"] <= line["staleness_max"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LIMIT)
+def test_a_loss_that_is_not_finite_ends_devices_that_do_not_wait(small_babi_h5, tmp_path):
+    """Within three updates the weights are so large that a product of them overflows."""
+    flags = "--nosync", "--config.train.learning_rate=1e9", "--workdir", tmp_path
+    arguments = command(small_babi_h5, *LONG, *flags, devices="cpu:2")
+    status, out, err = run(arguments)
+    assert status == 1 and "Traceback" not in err
+    said = r"error: update [012]: the loss or its gradient: not finite; .* checkpoint is none"
+    assert re.fullmatch(said, err.splitlines()[-1])
+    assert "update " not in out and not (tmp_path / "metrics.jsonl").exists()
+    assert not list(tmp_path.glob("checkpoints/*/*.index")) and not is_done(tmp_path)
 
 
 # What is wrong is said in one line
