@@ -3,11 +3,12 @@
     python -m benchmarks.parameter_servers --workers 7 --ps 2 --models mnist_cnn,vgg19 \
         --policies round_robin,fixed_shards,balanced [--sync] [--set train.batch_size=16]
 
-For every model and policy main.py trains on a local cluster until `--updates` are done. Bytes are
-the kernel's counts of each server's TCP connections (`benchmarks.parameter_servers_sockets`)
-between two lines of its metrics.jsonl, over the updates between them. Beside them stand the bytes
-computed from variables.json: for an update a worker reads each shard once, and sends as many bytes
-of gradients; with --sync every worker does.
+A model is a file of configs/, or FILE:VARIANT. For every model and policy main.py trains on a local
+cluster for `--updates` updates, and evaluates the weights on the test split. Bytes are the kernel's
+counts of each server's TCP connections (`benchmarks.parameter_servers_sockets`) between two lines
+of its metrics.jsonl, over the updates between them. Beside them stand the bytes computed from
+variables.json: for an update a worker reads each shard once, and sends as many bytes of gradients;
+with --sync every worker does.
 
 All processes share this machine's cores and its loopback device, which is no bottleneck, so that
 the updates a second are its cores'; `benchmarks.parameter_servers_model` reckons with networks.
@@ -35,11 +36,14 @@ ROOT = Path(__file__).resolve().parents[1]
 # What makes a model small enough for seven workers on two cores and 24 GB.
 SETTINGS = {
     "mnist_cnn": {"train.batch_size": 32},
+    "mnist_cnn:article": {"train.batch_size": 128},
     "vgg19": {"train.batch_size": 8, "model.input_size": 32},
+    "vgg19:quick": {"train.batch_size": 32},
 }
-UPDATES = {"mnist_cnn": 1000, "vgg19": 200}  # some minutes on two cores
+# Some minutes on two cores.
+UPDATES = {"mnist_cnn": 1000, "mnist_cnn:article": 1200, "vgg19": 200, "vgg19:quick": 600}
 POLL_SECONDS = 0.02
-NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
+NEVER = 10**9
 
 
 def main():
@@ -64,7 +68,7 @@ def main():
         model["compute_seconds"] = 1.0 / alone["updates_per_second"]
         model["runs"] = {}
         for policy in arguments.policies:
-            flags = cluster_flags(policy, model["batch_size"], arguments)
+            flags = cluster_flags(policy, model["batch_size"], updates, arguments)
             model["runs"][policy] = train(name, settings, flags, arguments, policy, updates)
             harness.write_json(arguments.out / "results.json", study)  # a run may take long
     (arguments.out / "table.md").write_text(report(study))
@@ -119,10 +123,12 @@ def describe_model(model, changes):
         "train.checkpoint_every_updates": NEVER,
         "train.checkpoint_every_seconds": NEVER,
         "train.evaluate_every_updates": NEVER,
+        "train.validation_examples": 1_000,
         "train.num_updates": NEVER,
         **changes,
     }
-    config = importlib.import_module(f"configs.{model}").get_config()
+    file, _, variant = model.partition(":")
+    config = importlib.import_module(f"configs.{file}").get_config(variant)
     config.lock()  # a field that it lacks is an error
     config.update_from_flattened_dict(settings)
     data = read_prepared(config.data.path)
@@ -134,11 +140,12 @@ def describe_model(model, changes):
     }
 
 
-def cluster_flags(policy, batch_size, arguments):
-    """The flags of main.py for a run with servers."""
+def cluster_flags(policy, batch_size, updates, arguments):
+    """The flags of main.py for a run with servers, which ends by itself."""
     flags = [
         f"--local_cluster=ps={arguments.ps},worker={arguments.workers}",
         f"--config.variables.policy={policy}",
+        f"--config.train.num_updates={updates}",
     ]
     if arguments.sync:  # the config's batch is all workers' together
         return [*flags, "--sync", f"--config.train.batch_size={batch_size * arguments.workers}"]
@@ -147,20 +154,26 @@ def cluster_flags(policy, batch_size, arguments):
 
 
 def train(model, settings, flags, arguments, name, updates):
-    """A run of main.py of at least so many updates: {"updates_per_second", "curve", "servers"}.
+    """A run of main.py of at least so many updates: {"updates_per_second", "curve", "servers",
+    "test_accuracy"}.
 
     "curve": its training lines of metrics.jsonl; "servers": for each one the bytes of an update,
-    {"computed": to send, and to get, "sent", "received"}.
+    {"computed": to send, and to get, "sent", "received"}; "test_accuracy": percent, of a run with
+    servers. One without ends as soon as it has made its updates.
     """
-    folder = arguments.out / f"{model}_{name}"
+    folder = arguments.out / f"{model.replace(':', '_')}_{name}"
     folder.mkdir()
-    command = [sys.executable, "main.py", f"--config=configs/{model}.py", f"--workdir={folder}"]
+    file, colon, variant = model.partition(":")
+    config = f"configs/{file}.py{colon}{variant}"
+    command = [sys.executable, "main.py", f"--config={config}", f"--workdir={folder}"]
     command += [*(f"--config.{field}={value}" for field, value in settings.items()), *flags]
     print(" ".join(command[1:]), flush=True)
     with open(folder / "output.txt", "w") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         try:
             samples = watch(process, folder, updates, arguments.timeout)
+            if flags:
+                process.wait(arguments.timeout)
         finally:
             process.send_signal(signal.SIGINT)
             try:
@@ -173,11 +186,15 @@ def train(model, settings, flags, arguments, name, updates):
     for before, after, load in zip(first, last, computed_bytes(folder, arguments), strict=True):
         sent, received = ((b - a) / between for a, b in zip(before, after, strict=True))
         servers.append({"computed": load, "sent": sent, "received": received})
-    return {
+    run = {
         "updates_per_second": between / (now - then),
         "curve": training_lines(folder),
         "servers": servers,
     }
+    if flags:
+        results = json.loads((folder / "results.json").read_text())
+        run["test_accuracy"] = results["metrics"]["accuracy/all"]
+    return run
 
 
 def watch(process, folder, updates, timeout):
@@ -239,7 +256,7 @@ def report(study):
                 )
                 cells = [f"{computed / 1e6:.2f}", sent, received]
                 rate = f"{run['updates_per_second']:.2f}"
-                first = [name, policy, _end(run["curve"]), rate] if i == 0 else [""] * 4
+                first = [name, policy, _end(run), rate] if i == 0 else [""] * 4
                 last = f"{imbalance:.2f}" if i == 0 else ""
                 lines.append("| " + " | ".join([*first, str(i), *cells, last]) + " |")
     for name, model in study["models"].items():
@@ -252,11 +269,12 @@ def report(study):
     return "\n".join(lines) + "\n"
 
 
-def _end(curve):
-    """The last updates' loss and accuracy in words."""
-    end = curve[-1]
+def _end(run):
+    """The last updates' loss and accuracy, and the test accuracy, in words."""
+    end = run["curve"][-1]
     after = f"{end['update']} updates, {end['seconds']:.0f} s"
-    return f"{after}: loss {end['loss']:.3f}, accuracy {end['accuracy']:.3f}"
+    trained = f"loss {end['loss']:.3f}, accuracy {end['accuracy']:.3f}"
+    return f"{after}: {trained}; test {run['test_accuracy']:.2f} %"
 
 
 def figures(study):

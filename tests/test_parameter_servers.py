@@ -107,7 +107,8 @@ def study():
     def run(rate, *servers):
         curve = [{"update": u, "seconds": u / rate, "loss": 1 / u, "accuracy": 0.5} for u in (1, 2)]
         servers = [dict(zip(("computed", "sent", "received"), s, strict=True)) for s in servers]
-        return {"updates_per_second": rate, "curve": curve, "servers": servers}
+        rates = {"updates_per_second": rate, "test_accuracy": 98.765}
+        return {**rates, "curve": curve, "servers": servers}
 
     model = {
         "batch_size": 8,
@@ -146,7 +147,7 @@ def test_the_report(study):
     assert rows[0] == ["a machine; 3 workers, 2 servers, asynchronous updates."]
     # (3.3 + 3.03) / ((3.3 + 3.03 + 1 + 1) / 2) = 1.52
     sent, received = "3.30 (+10.0%)", "3.03 (+1.0%)"
-    end = "2 updates, 0 s: loss 0.500, accuracy 0.500"
+    end = "2 updates, 0 s: loss 0.500, accuracy 0.500; test 98.77 %"
     assert rows[4] == ["tiny", "round_robin", end, "4.00", "0", "3.00", sent, received, "1.52"]
     assert rows[7][-4:] == ["1", "2.00", "2.00 (+0.0%)", "2.00 (+0.0%)"]
     last = (
