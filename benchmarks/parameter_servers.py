@@ -146,6 +146,7 @@ def cluster_flags(policy, batch_size, updates, arguments):
         f"--local_cluster=ps={arguments.ps},worker={arguments.workers}",
         f"--config.variables.policy={policy}",
         f"--config.train.num_updates={updates}",
+        f"--startup_timeout={arguments.timeout}",  # ten processes start on a machine's few cores
     ]
     if arguments.sync:  # the config's batch is all workers' together
         return [*flags, "--sync", f"--config.train.batch_size={batch_size * arguments.workers}"]
