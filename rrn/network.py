@@ -14,7 +14,7 @@ for word; read that page first. Here it is the same with fewer operations:
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -34,16 +34,17 @@ Uniform = Callable[[tf.Tensor, int, int], tf.Tensor]
 class PreparedMessages(NamedTuple):
     """What a `MessageFunction` computes once for all steps.
 
-    sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
-      multiply h_i and h_j.
-    edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
-    edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where the graph has
-      fused sums, the features themselves. None without edge features.
-    global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
-      without globals.
-    output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or of
-      the last layer and `next_kernel` multiplied out.
-    summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
+    Attributes:
+      sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
+        multiply h_i and h_j.
+      edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
+      edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where the graph
+        has fused sums, the features themselves. None without edge features.
+      global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
+        without globals.
+      output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or
+        of the last layer and `next_kernel` multiplied out.
+      summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
     """
 
     sender_kernel: tf.Tensor
@@ -215,10 +216,11 @@ def _summed_biases(bias, graph, edge_weights=None):
 class RecurrentState(NamedTuple):
     """What a network keeps of its nodes between two segments of steps.
 
-    hidden: `[nodes, hidden_size]`.
-    cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
-    started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
-      are zero.
+    Attributes:
+      hidden: `[nodes, hidden_size]`.
+      cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
+      started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
+        are zero.
     """
 
     hidden: tf.Tensor
@@ -322,7 +324,7 @@ class RecurrentRelationalNetwork(tf.Module):
         num_steps: int,
         edges: EdgeValues | None = None,
         globals_: tf.Tensor | None = None,
-        **options,
+        **options: Any,
     ) -> list[tf.Tensor]:
         """Runs the network from the start.
 

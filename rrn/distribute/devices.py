@@ -28,7 +28,14 @@ def keep_freed_memory() -> None:
 
 
 def cpu_beside(device: str) -> str:
-    """The name of the first CPU of the process that has `device`."""
+    """Names the first CPU of the process that has a device.
+
+    Args:
+      device: the device's name.
+
+    Returns:
+      The CPU's name.
+    """
     spec = tf.DeviceSpec.from_string(device)
     if spec.job in (None, "localhost"):
         return CPU
@@ -57,7 +64,7 @@ def _logical_cpus(count):
 
 
 def parse_devices(flag: str) -> list[str]:
-    """One device name for each tower.
+    """Reads the flag --devices: one device name for each tower.
 
     Must be called before TensorFlow's first operation if it is to make logical CPU devices.
 

@@ -41,9 +41,10 @@ class FusedSums(Protocol):
 class KnownSizes(NamedTuple):
     """What is known of a graph's sizes when a function is traced.
 
-    nodes, graphs: their numbers, padding nodes included; None where not known.
-    edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with the
-      shape of each part.
+    Attributes:
+      nodes, graphs: their numbers, padding nodes included; None where not known.
+      edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with
+        the shape of each part.
     """
 
     nodes: int | None = None
@@ -63,15 +64,20 @@ class Graph(abc.ABC):
     """
 
     def known_sizes(self) -> KnownSizes:
-        """Returns what is known of the sizes without running anything; wrong calls are found by it.
+        """Says what is known of the sizes without running anything; wrong calls are found by it.
 
-        As it is, nothing is known.
+        Returns:
+          The sizes; by default nothing is known.
         """
         return KnownSizes()
 
     @abc.abstractmethod
     def edge_shape(self) -> EdgeValues:
-        """Returns the edge shape, as an integer tensor; for a union a list of those."""
+        """Computes the edge shape.
+
+        Returns:
+          An integer tensor; for a union a list of those.
+        """
 
     @abc.abstractmethod
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:

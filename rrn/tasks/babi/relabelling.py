@@ -102,7 +102,13 @@ MOST_THINGS = max(part.turns.shape[1] for part in PARTS)
 
 
 class Name(NamedTuple):
-    """A phrase of a sentence that may be exchanged: a form of a thing of `PARTS[part]`."""
+    """A phrase of a sentence that may be exchanged.
+
+    Attributes:
+      part: the number of a part in `PARTS`.
+      form: the number of one of its forms.
+      thing: the number of one of its things.
+    """
 
     part: int
     form: int
@@ -111,7 +117,14 @@ class Name(NamedTuple):
 
 @functools.cache
 def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
-    """The phrases of a task that may be exchanged."""
+    """Lists the phrases of a task that may be exchanged.
+
+    Args:
+      task: the task's number.
+
+    Returns:
+      A phrase's words -> what it names.
+    """
     return {
         tuple(phrase.split()): Name(number, form, thing)
         for number, part in enumerate(PARTS)
@@ -122,7 +135,15 @@ def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
 
 
 def read(words: Sequence[str], task: int) -> list[str | Name]:
-    """Splits a sentence of a task into names and other words; the longest phrase is read first."""
+    """Splits a sentence of a task into names and other words; the longest phrase is read first.
+
+    Args:
+      words: the sentence.
+      task: the task's number.
+
+    Returns:
+      Names, and words that are in no name.
+    """
     names, found, place = names_of_task(task), [], 0
     while place < len(words):
         phrases = (tuple(words[place : place + length]) for length in (4, 3, 2, 1))
@@ -133,7 +154,14 @@ def read(words: Sequence[str], task: int) -> list[str | Name]:
 
 
 def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
-    """The things that may together come to the names' places."""
+    """Lists the things that may together come to the places of some names.
+
+    Args:
+      names: the names.
+
+    Returns:
+      For each way a thing for each name.
+    """
     ways = [{}]
     for part in {name.part for name in names}:
         gaps = [gap for gap, name in enumerate(names) if name.part == part]

@@ -1,17 +1,25 @@
 """The classification task's network: convolutions, pooling, dense layers."""
 
 import itertools
+from collections.abc import Callable
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D
 from rrn.layers import MLP
 
 
 class ConvolutionalNetwork(tf.Module):
-    """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP."""
+    """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP.
 
-    def __init__(self, channels, num_classes, config):
+    Args:
+      channels: the number of an image's channels.
+      num_classes: the number of classes.
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, channels: int, num_classes: int, config: ConfigDict):
         super().__init__(name="network")
         dtype, size = config.compute_dtype, config.input_size
         self.blocks = []
@@ -28,7 +36,9 @@ class ConvolutionalNetwork(tf.Module):
         hidden = [config.width * multiple for multiple in config.dense]
         self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
 
-    def __call__(self, images, after_relu=None):
+    def __call__(
+        self, images: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
         """Runs the network.
 
         Args:

@@ -16,6 +16,8 @@ from rrn.tasks.task import Arrays, Quantity, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from rrn.tasks.sudoku.task import Sudoku
+
 
 PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
 OTHERS = (
@@ -143,8 +145,16 @@ SOLVED = "The board is solved."
 SHOWN = 4  # boards: each has as many drawings as there are steps
 
 
-def examples(task, arrays, ids, seed):
-    """Boards of the examples `ids` with few to many givens, as `Task.examples` returns them."""
+def examples(task: "Sudoku", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+    """Shows boards of different numbers of givens that fill in.
+
+    Args:
+      task: the task.
+      arrays, ids, seed: as of `Task.examples`.
+
+    Returns:
+      The examples, by number of givens.
+    """
     givens = arrays["givens"].numpy()[ids]
     chosen = ids[np.sort(one_of_each(givens, SHOWN))]
     batch = evaluation_batch(task, arrays, chosen, seed)
