@@ -35,10 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        arguments: the words of the command line; by default those of this process.
+      arguments: the words of the command line; by default those of this process.
 
     Returns:
-        The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
+      The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
     """
     parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -15,8 +15,8 @@ class Progress:
         """Starts the clock.
 
         Args:
-            what: names the work.
-            total: the number of its parts; None if it is unknown.
+          what: names the work.
+          total: the number of its parts; None if it is unknown.
         """
         self._what, self._total = what, total
         self._start = self._shown = time.monotonic()
@@ -26,7 +26,7 @@ class Progress:
         """Shows the progress if it is time to.
 
         Args:
-            done: the number of parts that are done.
+          done: the number of parts that are done.
         """
         now = time.monotonic()
         whole = self._total is not None and done >= self._total

@@ -59,12 +59,12 @@ class Clause(NamedTuple):
     """What one fact says about one actor.
 
     Attributes:
-        verb: "go", "is", "leave", "either", "get", "drop" or "give".
-        actor: who does it, or whom it is about.
-        what: the place or the object.
-        other: the receiver ("give"), the second place ("either"), or None.
-        fact: the position among the story's facts of the fact that tells it.
-        before: the position of the fact that says whom a pronoun means, or None.
+      verb: "go", "is", "leave", "either", "get", "drop" or "give".
+      actor: who does it, or whom it is about.
+      what: the place or the object.
+      other: the receiver ("give"), the second place ("either"), or None.
+      fact: the position among the story's facts of the fact that tells it.
+      before: the position of the fact that says whom a pronoun means, or None.
     """
 
     verb: str
@@ -79,10 +79,10 @@ class Tale:
     """A story while it is being told.
 
     Attributes:
-        dice: makes the random choices.
-        clauses: what the facts have said so far, oldest first.
-        facts: the sentences told so far.
-        questions: the questions asked so far.
+      dice: makes the random choices.
+      clauses: what the facts have said so far, oldest first.
+      facts: the sentences told so far.
+      questions: the questions asked so far.
     """
 
     def __init__(self, dice: Dice) -> None:
@@ -105,9 +105,9 @@ class Tale:
         """Asks a question about the facts told so far.
 
         Args:
-            text: the question.
-            answer: its answer.
-            supporting: the positions of the supporting facts, in the order to be stored.
+          text: the question.
+          answer: its answer.
+          supporting: the positions of the supporting facts, in the order to be stored.
         """
         self.questions.append(Question(text, answer, len(self.facts), tuple(supporting)))
 

@@ -29,9 +29,9 @@ class World:
     """Who and what is where, and the events that change it.
 
     Attributes:
-        place: the place of every actor.
-        spot: the place of every object that nobody holds.
-        holder: the actor who holds each held object.
+      place: the place of every actor.
+      spot: the place of every object that nobody holds.
+      holder: the actor who holds each held object.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class World:
         """Scatters actors and objects.
 
         Args:
-            tale: the tale that tells the events.
-            actors: the actors' names.
-            places: the places' names.
-            there: the probability that a fact about taking something ends with "there".
+          tale: the tale that tells the events.
+          actors: the actors' names.
+          places: the places' names.
+          there: the probability that a fact about taking something ends with "there".
         """
         pick = tale.dice.pick
         self._tale, self._dice = tale, tale.dice
