@@ -13,10 +13,12 @@ Variants:
   test   20 updates of a network of a sixteenth of the width, to see whether everything runs.
 """
 
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def tutorial():
+def tutorial() -> ConfigDict:
     return experiment(
         task="classification",
         data="data/mnist.h5",
@@ -44,7 +46,7 @@ def tutorial():
     )
 
 
-def quick():
+def quick() -> ConfigDict:
     config = tutorial()
     config.model.compute_dtype = "bfloat16"
     config.train.num_updates = 1_500
@@ -53,7 +55,7 @@ def quick():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = tutorial()
     config.model.width = 2
     shorten(config, examples=100)

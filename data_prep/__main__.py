@@ -26,7 +26,12 @@ COMMANDS = {**DATA_SETS, "check": check}
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
 
-    def error(self, message):
+    def error(self, message: str) -> None:
+        """Ends the process.
+
+        Args:
+          message: what is wrong.
+        """
         print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
         sys.exit(2)
 

@@ -74,13 +74,16 @@ def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) 
 
 
 def check_all(name: str, right: np.ndarray, array: np.ndarray, expected: str) -> None:
-    """Raises `DataError`, which names the first wrong entry, unless all are right.
+    """Refuses an array in which something is wrong.
 
     Args:
       name: the dataset.
       right: whether an entry is right, for all of them or for the rows of `array`.
       array: the entries.
       expected: what is right, for the message.
+
+    Raises:
+      DataError: something is wrong; the message names the first wrong entry.
     """
     if not right.all():
         place = np.unravel_index(right.argmin(), right.shape)

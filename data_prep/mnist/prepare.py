@@ -147,12 +147,15 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
 def split_off_validation(
     digits: dict[str, files.Digits], num_valid: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Moves some of the training digits to validation, and returns the file's datasets by name.
+    """Moves some of the training digits to validation.
 
     Args:
       digits: the images and labels of "train" and "test".
       num_valid: the number of digits to move. They are drawn at random.
       seed: the draw's seed.
+
+    Returns:
+      The file's datasets, by name.
 
     Raises:
       DataError: no training digit would be left.

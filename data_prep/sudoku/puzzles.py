@@ -20,15 +20,15 @@ _CHARACTERS = frozenset("0123456789.")
 
 
 class PuzzleError(DataError):
-    """A line that is not a puzzle. The message quotes the line and says what is wrong with it.
+    """A line that is not a puzzle.
 
-    Attributes:
+    Args:
+      message: quotes the line and says what is wrong with it.
       index: the line's index among the lines that were parsed.
       cell: the index of the line's first wrong character; None if its length is wrong.
     """
 
     def __init__(self, message: str, index: int, cell: int | None = None) -> None:
-        """Takes the message and the attributes."""
         super().__init__(message)
         self.index, self.cell = index, cell
 

@@ -64,6 +64,9 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
     Args:
       one: the first sample. The noise is estimated from its halves.
       two: the second sample.
+
+    Returns:
+      The comparison.
     """
     distances, noise = {}, {}
     for name in MEASURES:

@@ -62,6 +62,9 @@ def people_story(setting: Setting, dice: Dice) -> Tale:
     Args:
       setting: how the task's stories go.
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     world = World(tale, setting.actors, setting.places, setting.there)
@@ -292,6 +295,9 @@ def timeline_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     paths: dict[str, list[str]] = {actor: [] for actor in TOWNSPEOPLE}

@@ -54,6 +54,9 @@ def direction_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     one, two, middle = dice.shuffled(ROOMS)[:3]
@@ -84,6 +87,9 @@ def path_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(ROOMS)
@@ -133,6 +139,9 @@ def position_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(SHAPES)[:3]
@@ -174,6 +183,9 @@ def size_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     sizes = [*SMALL, *dice.shuffled(LARGE)]
@@ -232,6 +244,9 @@ def fear_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     fear: dict[str, tuple[str, int]] = {}
@@ -272,6 +287,9 @@ def colour_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     while True:
         tale, kind, colour = _animals(dice)
@@ -326,6 +344,9 @@ def motive_story(dice: Dice) -> Tale:
 
     Args:
       dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     mood: dict[str, tuple[str, int]] = {}
