@@ -10,7 +10,7 @@ from rrn.lazy import lazy_names
 from rrn.tasks import task_names
 
 PACKAGES = [
-    *("rrn", "rrn.distribute", "rrn.training"),
+    *("rrn", "rrn.distribute", "rrn.tasks", "rrn.training"),
     *(f"rrn.tasks.{task}" for task in task_names()),
 ]
 

@@ -26,10 +26,26 @@ from typing import TYPE_CHECKING, Any
 from ml_collections import ConfigDict
 
 from rrn.fields import check_fields
+from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.data import PreparedData
-    from rrn.tasks.task import Task
+    from rrn.tasks.reports import results_by_step
+    from rrn.tasks.task import Quantity, Results, Task
+
+__all__ = [
+    "Quantity",
+    "Results",
+    "Task",
+    "check_schema",
+    "create_task",
+    "find_task",
+    "results_by_step",
+    "task_names",
+]
+__getattr__ = lazy_names(
+    __name__, ["Quantity", "Results", "Task", "results_by_step"], ["task", "reports"]
+)
 
 NO_TASKS = {"reports", "task"}  # modules that tasks share
 

@@ -45,7 +45,6 @@ QUANTITIES = {
     "error/": Quantity("wrong answers of the last step, %"),
     "tasks_failed": Quantity("tasks failed"),
     "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
-    "told": Quantity("loss of what facts tell"),
     "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
 }
 
