@@ -30,22 +30,34 @@ from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.data import PreparedData
-    from rrn.tasks.reports import results_by_step
+    from rrn.tasks.reports import (
+        accuracy_by_kind,
+        accuracy_table,
+        draw_accuracy,
+        likeliest,
+        message_strengths,
+        one_of_each,
+        results_by_step,
+    )
     from rrn.tasks.task import Quantity, Results, Task
 
 __all__ = [
     "Quantity",
     "Results",
     "Task",
+    "accuracy_by_kind",
+    "accuracy_table",
     "check_schema",
     "create_task",
+    "draw_accuracy",
     "find_task",
+    "likeliest",
+    "message_strengths",
+    "one_of_each",
     "results_by_step",
     "task_names",
 ]
-__getattr__ = lazy_names(
-    __name__, ["Quantity", "Results", "Task", "results_by_step"], ["task", "reports"]
-)
+__getattr__ = lazy_names(__name__, __all__, ["task", "reports"])
 
 NO_TASKS = {"reports", "task"}  # modules that tasks share
 
