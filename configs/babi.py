@@ -144,7 +144,7 @@ def relabelled() -> ConfigDict:
 
 
 def told_from(facts: int, **train: Any) -> dict[str, Any]:
-    """A stage in which the loss of what facts tell is of so many facts of each story."""
+    """A stage in which the loss "told" is about at most `facts` facts of each story."""
     options = {"told_facts": facts}
     return {"name": f"facts_{facts}", "options": options, "decay": "constant", **train}
 

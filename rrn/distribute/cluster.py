@@ -1,4 +1,4 @@
-"""A cluster: its processes' roles and addresses, and who of them answers. Needs no TensorFlow.
+"""A cluster: its processes' roles and addresses, and which of them answer. Needs no TensorFlow.
 
 A cluster is described as TensorFlow and its Kubernetes operators do, by the environment variable
 TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "task": {"type":
@@ -195,7 +195,7 @@ def host_port(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
-# Who answers
+# Which processes answer
 
 
 def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
@@ -231,7 +231,7 @@ def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) 
       timeout: as of `probe`.
 
     Returns:
-      Process -> what `probe` says, for those of which it says something.
+      Process -> what `probe` says, for the processes at which something is wrong.
     """
     processes = list(processes)
     with ThreadPoolExecutor(max(1, len(processes))) as pool:

@@ -22,7 +22,7 @@ def keep_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
-        libc.mallopt(M_ARENA_MAX, 1)  # other threads' arenas give back whatever is said
+        libc.mallopt(M_ARENA_MAX, 1)  # arenas of other threads give memory back in any case
         libc.mallopt(M_TRIM_THRESHOLD, -1)  # never
         libc.mallopt(M_MMAP_THRESHOLD, 2**25)  # the most it takes
 

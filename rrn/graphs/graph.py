@@ -159,8 +159,9 @@ class Graph(abc.ABC):
     def validate(self) -> None:
         """Checks the values that a graph was made of, on the host; other methods trust them.
 
-        A wrong index is an error on a CPU in some operations, and adds up elsewhere or nothing on
-        others. Call it once for graphs that come from outside, not within a `tf.function`.
+        With a wrong index some operations fail on a CPU. Others add messages to a wrong node, or
+        lose them, and say nothing. Call `validate` once for graphs that come from outside, not
+        within a `tf.function`.
 
         Raises:
           ValueError: an index is out of range, numbers do not fit each other, or values are not

@@ -268,10 +268,10 @@ class Experiment:
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
-        """Evaluates on the validation split and keeps the weights with the lowest error on it,
-        of equals the last.
+        """Evaluates on the validation split and keeps the weights with the lowest error on it.
 
-        In stages, where another loss may raise it, the last weights and each stage's are kept.
+        If several have the same error, the last are kept. In stages, where another loss may raise
+        the error, the last weights and each stage's are kept.
         """
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:

@@ -1,10 +1,11 @@
 """Training in carried segments: examples stay for several updates, with their recurrent states.
 
 An update runs a few steps, a segment, from the states that the examples had after the update
-before. Gradients flow through the segment alone. Then an example that is solved may leave, one that
-has had `max_segments` segments must, and a fresh example takes its place, in its initial state. So
-an update costs the same time and memory at any age, networks learn from states that many steps have
-made, and the examples that are not solved yet get most of the steps.
+before. Gradients flow through the segment alone. Then an example that is solved may leave, and one
+that has had `max_segments` segments has to leave. A fresh example takes its place, in its initial
+state. So an update costs the same time and memory however long its examples have stayed, networks
+learn from states that many steps have made, and the examples that are not solved yet get most of
+the steps.
 
 The fresh example of a place is the one that the input pipeline draws for (seed, update, place).
 """
@@ -18,8 +19,8 @@ from rrn.random import ExampleRandom, fold_in
 from rrn.sharded import ShardedVariable
 from rrn.tasks.task import Batch, Pair, Task
 
-KEYS = "seed", "rows"  # of a batch: those of its update's draws, not an example's
-LEAVING = 1_000  # what is folded into a batch's seed for the draws of who leaves
+KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
+LEAVING = 1_000  # folded into a batch's seed to draw which solved examples leave
 
 
 class Pool(tf.Module):

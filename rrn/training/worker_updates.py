@@ -121,8 +121,8 @@ def _refuse_pool(trainer, how):
 
 
 class _WithoutWaiting(UpdateMaker):
-    """What has updates of its own, a worker or a device, reads the variables, takes gradients of a
-    batch of its own and changes the variables, without waiting for others.
+    """Each worker or device makes updates by itself: it reads the variables, takes gradients of a
+    batch of its own, and changes the variables. None waits for the others.
 
     A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
     of batches from the update at which it began). An update's number is the count of changes before

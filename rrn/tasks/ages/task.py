@@ -116,14 +116,13 @@ class Ages(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        In training with `node_loss` so many times that of the ages of the two people of every fact
-        is added, the mean over both, all facts and all steps.
+        Training adds `node_loss` times a second loss, which is small if the ages of a fact's two
+        people can be read from the fact's state; see the method `node_loss`.
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
           num_steps: the config's if not given.
-          num_people: as if there were no more than so many, the nearest to the one whose age is
-            told.
+          num_people: how many people take part: those nearest to the one whose age is told.
 
         Returns:
           As of `Task.loss`. Outputs also have each question's "distance".

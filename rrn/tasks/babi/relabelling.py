@@ -199,7 +199,7 @@ class Texts:
             for gap, name in enumerate(own):
                 self.names[task, number, gap] = name.part, name.thing
             if np.any(table[tuple(name.thing for name in own)] < 0):
-                for things in exchanged(own):  # whatever stands in gaps that the template has not
+                for things in exchanged(own):  # gaps that the template lacks may hold anything
                     table[things] = self._number(words, things)
         # What is never there, as the sentences of padding, is sentence 0.
         self.becomes = np.maximum([table for _, table in templates.values()], 0)

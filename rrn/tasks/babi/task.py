@@ -344,8 +344,8 @@ class Babi(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        In training with `node_loss` so many times the loss "told" of `told.py` is added, which is
-        also there by itself.
+        Training adds `node_loss` times the loss "told" of `told.py`, and also returns that loss by
+        itself.
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.

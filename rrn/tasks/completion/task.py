@@ -13,8 +13,9 @@ Losses of an example, with x the image, c the completed one, D the discriminator
     generator       reconstruction - adversarial_weight log σ(D(c))
     full            reconstruction + adversarial_weight discriminator
 
-"full" is one loss for all variables. Minimized, its second term also teaches the completion network
-to be told from originals; docs/guide/stages.md compares the two ways.
+"full" is one loss for all variables. Where it is minimized, its second term also teaches the
+completion network to make images that can be told from originals; docs/guide/stages.md compares the
+two ways.
 
 Departures from the paper: widths, dilations and adversarial_weight are the config's, and a
 discriminator halves its image until it is at most 4 pixels high. There is no batch normalization:

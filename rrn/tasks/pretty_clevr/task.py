@@ -135,8 +135,8 @@ class PrettyClevr(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        In training with `node_loss` so many times that of finding the object among the eight is
-        added. No question states that object, but its answer tells it.
+        Training adds `node_loss` times the cross-entropy of finding the answer's object among the
+        eight. No question names that object, but the answer tells which it is.
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
