@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import ml_collections
 from ml_collections import ConfigDict
 
 Recipe = Callable[[], ConfigDict]
@@ -64,7 +63,7 @@ class Evaluate:
 def experiment(
     *, task: str, data: str, model: Mapping[str, Any], train: Train, evaluate: Evaluate
 ) -> ConfigDict:
-    """The config of an experiment.
+    """Makes the config of an experiment.
 
     Args:
       task: the name of one of `rrn.tasks`.
@@ -76,7 +75,7 @@ def experiment(
     Returns:
       A config whose fields a recipe, or `--config.FIELD=VALUE`, may change.
     """
-    return ml_collections.ConfigDict(
+    return ConfigDict(
         {
             "task": task,
             "seed": 0,
@@ -91,7 +90,7 @@ def experiment(
 
 
 def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], ConfigDict]:
-    """The `get_config` of a config file.
+    """Makes the `get_config` of a config file.
 
     Args:
       recipes: variant -> recipe; the variant "" is the file without a variant.

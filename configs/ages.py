@@ -15,10 +15,14 @@ Variants; accuracy in percent at distances from 0 on, one seed:
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
+from typing import Any
+
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def paper():
+def paper() -> ConfigDict:
     return experiment(
         task="ages",
         data="data/ages.h5",
@@ -43,7 +47,7 @@ def paper():
     )
 
 
-def stage(people, steps, **train):
+def stage(people: int, steps: int, **train: Any) -> dict[str, Any]:
     return {
         "name": f"people_{people}",
         "options": {"num_people": people, "num_steps": steps},
@@ -51,7 +55,7 @@ def stage(people, steps, **train):
     }
 
 
-def cpu():
+def cpu() -> ConfigDict:
     """With 8 people the rate falls to zero twice."""
     config = paper()
     config.model.readout_dropout = 0.0
@@ -78,7 +82,7 @@ def cpu():
     return config
 
 
-def quick():
+def quick() -> ConfigDict:
     config = cpu()
     config.model.num_steps = 4
     config.train.stages = (
@@ -90,7 +94,7 @@ def quick():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = paper()
     shorten(config, examples=256)
     return config

@@ -43,10 +43,14 @@ Variants; each result is of one seed, on the released test files:
   test       20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
+from typing import Any
+
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def paper():
+def paper() -> ConfigDict:
     return experiment(
         task="babi",
         data="data/babi.h5",
@@ -76,7 +80,7 @@ def paper():
     )
 
 
-def ours():
+def ours() -> ConfigDict:
     """What our own recipes share."""
     config = paper()
     config.model.readout_dropout = 0.0
@@ -88,7 +92,7 @@ def ours():
     return config
 
 
-def hour():
+def hour() -> ConfigDict:
     config = ours()
     config.model.normal_embeddings = True
     config.train.batch_size = 128
@@ -100,7 +104,7 @@ def hour():
     return config
 
 
-def past_hour():
+def past_hour() -> ConfigDict:
     """What the recipes share that go on from hour's weights."""
     config = hour()
     config.model.node_loss = 0.2
@@ -113,7 +117,7 @@ def past_hour():
     return config
 
 
-def full():
+def full() -> ConfigDict:
     config = past_hour()
     config.train.num_updates = 0
     config.train.stages = (
@@ -125,34 +129,34 @@ def full():
     return config
 
 
-def supplemented():
+def supplemented() -> ConfigDict:
     config = past_hour()
     config.data.path = "data/babi_simulated_3.h5"
     config.train.num_updates = 9_000
     return config
 
 
-def relabelled():
+def relabelled() -> ConfigDict:
     config = supplemented()
     config.model.relabel = True
     config.train.num_updates = 8_000
     return config
 
 
-def told_from(facts, **train):
-    """A stage in which the loss of what facts tell is of so many facts of each story."""
+def told_from(facts: int, **train: Any) -> dict[str, Any]:
+    """A stage in which the loss "told" is about at most `facts` facts of each story."""
     options = {"told_facts": facts}
     return {"name": f"facts_{facts}", "options": options, "decay": "constant", **train}
 
 
-def quick():
+def quick() -> ConfigDict:
     config = hour()
     config.train.num_updates = 5_000
     config.train.evaluate_every_updates = 2_500
     return config
 
 
-def simulated():
+def simulated() -> ConfigDict:
     config = hour()
     config.data.path = "data/babi_simulated.h5"
     config.train.validation_examples = 20_000
@@ -160,7 +164,7 @@ def simulated():
     return config
 
 
-def simulated_full():
+def simulated_full() -> ConfigDict:
     config = full()
     config.data.path = "data/babi_simulated.h5"
     config.train.stages = (*config.train.stages[:2], {"name": "stories", "num_updates": 14_000})
@@ -169,14 +173,14 @@ def simulated_full():
     return config
 
 
-def simulated_relabelled():
+def simulated_relabelled() -> ConfigDict:
     config = relabelled()
     config.data.path = "data/babi_like_released.h5"
     config.evaluate.path = "data/babi.h5"
     return config
 
 
-def frozen_encoders():
+def frozen_encoders() -> ConfigDict:
     config = ours()
     config.model.compute_dtype = "bfloat16"
     config.train.batch_size = 64
@@ -190,7 +194,7 @@ def frozen_encoders():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = paper()
     config.model.num_parts = 3
     shorten(config)

@@ -22,13 +22,24 @@ Variants; each result is of the test split, within the hole, after all stages:
   test    Three updates of each stage on the images of quick, to see whether everything runs.
 """
 
+from typing import Any
+
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up
 
 
-def three_stages(completion, discriminator, both, **first):
-    """The plan for so many updates of each stage; `first`: other fields of the first one.
+def three_stages(
+    completion: int, discriminator: int, both: int, **first: Any
+) -> tuple[dict[str, Any], ...]:
+    """Makes the plan. Its third stage has two objectives, a loss for each module.
 
-    The third stage has two objectives, a loss for each module.
+    Args:
+      completion, discriminator, both: the numbers of updates of the stages.
+      **first: other fields of the first stage.
+
+    Returns:
+      The stages.
     """
     generator, judge = ("network.completion",), ("network.discriminator",)
     return (
@@ -56,7 +67,7 @@ def three_stages(completion, discriminator, both, **first):
     )
 
 
-def paper():
+def paper() -> ConfigDict:
     return experiment(
         task="completion",
         data="data/pretty_clevr_128.h5",
@@ -80,7 +91,7 @@ def paper():
     )
 
 
-def quick():
+def quick() -> ConfigDict:
     config = paper()
     config.data.path = "data/pretty_clevr_64.h5"
     config.model.width = 16
@@ -98,7 +109,7 @@ def quick():
     return config
 
 
-def digits():
+def digits() -> ConfigDict:
     config = quick()
     config.data.path = "data/mnist.h5"
     config.model.dilations = (2,)
@@ -107,7 +118,7 @@ def digits():
     return config
 
 
-def full_loss():
+def full_loss() -> ConfigDict:
     config = digits()
     *first, both = config.train.stages
     modules = tuple(objective["modules"][0] for objective in both["objectives"])
@@ -116,7 +127,7 @@ def full_loss():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = quick()
     config.model.width = 4
     config.train.batch_size = 8

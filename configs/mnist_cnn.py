@@ -16,10 +16,12 @@ Variants:
   test   20 updates of a network of a sixteenth of the width, to see whether everything runs.
 """
 
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def tutorial():
+def tutorial() -> ConfigDict:
     return experiment(
         task="classification",
         data="data/mnist.h5",
@@ -49,7 +51,7 @@ def tutorial():
     )
 
 
-def article():
+def article() -> ConfigDict:
     config = tutorial()
     config.model.kernel_deviation = 0.1
     config.model.initial_bias = 0.1
@@ -63,7 +65,7 @@ def article():
     return config
 
 
-def quick():
+def quick() -> ConfigDict:
     config = tutorial()
     config.model.compute_dtype = "bfloat16"
     config.train.num_updates = 1_500
@@ -72,7 +74,7 @@ def quick():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = tutorial()
     config.model.width = 2
     shorten(config, examples=100)

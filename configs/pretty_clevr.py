@@ -21,10 +21,12 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def paper():
+def paper() -> ConfigDict:
     return experiment(
         task="pretty_clevr",
         data="data/pretty_clevr.h5",
@@ -49,7 +51,7 @@ def paper():
     )
 
 
-def ours():
+def ours() -> ConfigDict:
     """What our own recipes share."""
     config = paper()
     config.model.readout_dropout = 0.0
@@ -63,7 +65,7 @@ def ours():
     return config
 
 
-def cpu():
+def cpu() -> ConfigDict:
     config = ours()
     config.model.node_loss = 1.0  # adds 128 parameters
     config.train.batch_size = 256
@@ -72,14 +74,14 @@ def cpu():
     return config
 
 
-def quick():
+def quick() -> ConfigDict:
     config = cpu()
     config.train.num_updates = 10_000
     config.train.evaluate_every_updates = 5_000
     return config
 
 
-def relation_network():
+def relation_network() -> ConfigDict:
     config = cpu()
     config.model.num_steps = 1
     config.train.num_updates = 60_000
@@ -87,7 +89,7 @@ def relation_network():
     return config
 
 
-def mlp():
+def mlp() -> ConfigDict:
     """Without `node_loss`: it has no nodes."""
     config = ours()
     config.model.network = "mlp"
@@ -104,13 +106,13 @@ def mlp():
     return config
 
 
-def mlp_in_order():
+def mlp_in_order() -> ConfigDict:
     config = mlp()
     config.model.markers_in_order = True
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = paper()
     shorten(config, examples=250)
     return config

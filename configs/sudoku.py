@@ -23,10 +23,14 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
 """
 
+from typing import Any
+
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up
 
 
-def paper():
+def paper() -> ConfigDict:
     return experiment(
         task="sudoku",
         data="data/sudoku.h5",
@@ -53,7 +57,7 @@ def paper():
     )
 
 
-def ours():
+def ours() -> ConfigDict:
     """What our own recipes share; boards are relabelled and turned at random."""
     config = paper()
     config.model.relabel = True
@@ -67,11 +71,11 @@ def ours():
     return config
 
 
-def stage(steps, **train):
+def stage(steps: int, **train: Any) -> dict[str, Any]:
     return {"name": f"steps_{steps}", "options": {"num_steps": steps}, **train}
 
 
-def cpu():
+def cpu() -> ConfigDict:
     config = ours()
     config.model.num_steps = 8
     config.model.compute_dtype = "bfloat16"
@@ -89,7 +93,7 @@ def cpu():
     return config
 
 
-def segments():
+def segments() -> ConfigDict:
     config = ours()
     config.model.num_steps = 8
     config.model.compute_dtype = "bfloat16"
@@ -106,7 +110,7 @@ def segments():
     return config
 
 
-def quick():
+def quick() -> ConfigDict:
     config = ours()
     config.model.num_steps = 8
     config.model.evaluation_steps = 16
@@ -120,7 +124,7 @@ def quick():
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = ours()
     config.model.num_steps = 2
     config.model.evaluation_steps = 2

@@ -12,10 +12,12 @@ Variants:
   test  20 updates of a narrower network, to see whether everything runs.
 """
 
+from ml_collections import ConfigDict
+
 from configs import Evaluate, Train, experiment, look_up, shorten
 
 
-def digits():
+def digits() -> ConfigDict:
     return experiment(
         task="triplet",
         data="data/mnist.h5",
@@ -39,7 +41,7 @@ def digits():
     )
 
 
-def test():
+def test() -> ConfigDict:
     config = digits()
     config.model.width = 2
     config.train.warmup_updates = 0

@@ -17,29 +17,37 @@ Variants:
          runs.
 """
 
+from ml_collections import ConfigDict
+
 from configs import look_up, mnist_cnn
 
 
-def full():
+def full() -> ConfigDict:
     config = mnist_cnn.tutorial()
     make_vgg19(config, input_size=224, width=64)
     return config
 
 
-def quick():
+def quick() -> ConfigDict:
     config = mnist_cnn.quick()
     make_vgg19(config, input_size=32, width=16)
     return config
 
 
-def test():
+def test() -> ConfigDict:
     config = mnist_cnn.test()
     make_vgg19(config, input_size=32, width=2)
     return config
 
 
-def make_vgg19(config, input_size, width):
-    """Puts VGG19, for images of `input_size` pixels, in the place of the recipe's network."""
+def make_vgg19(config: ConfigDict, input_size: int, width: int) -> None:
+    """Puts VGG19 in the place of the recipe's network.
+
+    Args:
+      config: the recipe, which is changed.
+      input_size: the images' height and width, in pixels.
+      width: the channels of the first block; the sizes of all layers are multiples of it.
+    """
     config.model.update(
         input_size=input_size,
         width=width,

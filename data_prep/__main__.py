@@ -26,7 +26,12 @@ COMMANDS = {**DATA_SETS, "check": check}
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
 
-    def error(self, message):
+    def error(self, message: str) -> None:
+        """Ends the process.
+
+        Args:
+          message: what is wrong.
+        """
         print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
         sys.exit(2)
 
@@ -35,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        arguments: the words of the command line; by default those of this process.
+      arguments: the words of the command line; by default those of this process.
 
     Returns:
-        The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
+      The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
     """
     parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `python -m data_prep check`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="a prepared file")
 
@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> None:
     """Checks files and prints what was verified.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: a file is wrong.
+      DataError: a file is wrong.
     """
     for path in args.files:
         digest = hdf5.verify(path)
@@ -49,10 +49,10 @@ def verify_contents(path: Path) -> list[str]:
     """Returns what was verified of a prepared file beyond its digest, a phrase each.
 
     Args:
-        path: the file.
+      path: the file.
 
     Raises:
-        DataError: the file is damaged, of an unknown schema, or its contents are wrong.
+      DataError: the file is damaged, of an unknown schema, or its contents are wrong.
     """
     attributes, datasets = hdf5.read(path)
     for name, kind in ATTRIBUTES.items():

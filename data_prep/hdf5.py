@@ -32,10 +32,10 @@ def write(
     """Writes datasets and attributes to a new file.
 
     Args:
-        path: the file. Its folder is made if it is not there.
-        datasets: arrays by their path in the file. Numbers are compressed; arrays of Python
-            strings (dtype object) become variable-length UTF-8.
-        attributes: the file's attributes.
+      path: the file. Its folder is made if it is not there.
+      datasets: arrays by their path in the file. Numbers are compressed; arrays of Python strings
+        (dtype object) become variable-length UTF-8.
+      attributes: the file's attributes.
     """
     with create(path, datasets, attributes):
         pass
@@ -53,12 +53,12 @@ def create(
     fails or is interrupted leaves an earlier file as it was.
 
     Args:
-        path: the file. Its folder is made if it is not there.
-        datasets: arrays by their path in the file, as for `write`.
-        attributes: the file's attributes.
+      path: the file. Its folder is made if it is not there.
+      datasets: arrays by their path in the file, as for `write`.
+      attributes: the file's attributes.
 
     Yields:
-        The open file, which holds the datasets and attributes.
+      The open file, which holds the datasets and attributes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -92,14 +92,14 @@ def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]
     """Reads a prepared file into memory, after its digest is found right.
 
     Args:
-        path: the file.
+      path: the file.
 
     Returns:
-        attributes: the file's attributes.
-        datasets: arrays by their path in the file. Strings are arrays of dtype object.
+      attributes: the file's attributes. datasets: arrays by their path in the file. Strings are
+      arrays of dtype object.
 
     Raises:
-        DataError: there is no such file, it is no prepared file, or it is damaged.
+      DataError: there is no such file, it is no prepared file, or it is damaged.
     """
     found, datasets = attributes(path), {}
 
@@ -117,10 +117,10 @@ def attributes(path: Path | str) -> dict[str, str | int]:
     """Returns a prepared file's attributes, after its digest is found right.
 
     Args:
-        path: the file.
+      path: the file.
 
     Raises:
-        DataError: there is no such file, it is no prepared file, or it is damaged.
+      DataError: there is no such file, it is no prepared file, or it is damaged.
     """
     verify(path)
     with h5py.File(path) as file:
@@ -131,13 +131,13 @@ def verify(path: Path | str) -> str:
     """Compares a prepared file with the digest in it.
 
     Args:
-        path: the file.
+      path: the file.
 
     Returns:
-        The digest, 64 hexadecimal digits.
+      The digest, 64 hexadecimal digits.
 
     Raises:
-        DataError: there is no such file, it has no digest, or another one than its bytes.
+      DataError: there is no such file, it has no digest, or another one than its bytes.
     """
     try:
         with open(path, "rb") as file:

@@ -23,7 +23,7 @@ def is_url(source: str) -> bool:
     """Returns whether a source is an http or https URL.
 
     Args:
-        source: path or URL.
+      source: path or URL.
     """
     return source.startswith(("http://", "https://"))
 
@@ -34,12 +34,12 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
     A URL is downloaded into `download_folder`, unless the file is already there.
 
     Args:
-        source: path of an archive or a folder, or an http or https URL of an archive.
-        download_folder: where downloads go.
-        sha256: the checksum (64 hexadecimal digits) that the archive must have, if known.
+      source: path of an archive or a folder, or an http or https URL of an archive.
+      download_folder: where downloads go.
+      sha256: the checksum (64 hexadecimal digits) that the archive must have, if known.
 
     Raises:
-        DataError: there is no such file, the checksum differs, or the download failed.
+      DataError: there is no such file, the checksum differs, or the download failed.
     """
     if is_url(source):
         path = download_folder / Path(urllib.parse.urlsplit(source).path).name
@@ -63,7 +63,7 @@ def checksum(path: Path) -> str:
     """Returns the SHA-256 of a file as hexadecimal digits, or "" for a folder.
 
     Args:
-        path: the file or the folder.
+      path: the file or the folder.
     """
     if path.is_dir():
         return ""
@@ -78,10 +78,10 @@ def read_file(path: Path) -> bytes:
     """Returns the bytes of a file, uncompressed.
 
     Args:
-        path: the file; it is compressed if its name ends with .gz.
+      path: the file; it is compressed if its name ends with .gz.
 
     Raises:
-        DataError: a .gz file is cut short, damaged or another kind of file.
+      DataError: a .gz file is cut short, damaged or another kind of file.
     """
     data = path.read_bytes()
     if path.suffix != ".gz":
@@ -99,16 +99,16 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Reads the wanted files of a gzip-compressed tar archive or of a folder, in one pass.
 
     Args:
-        path: the archive or the folder.
-        wanted: says by a file's name whether to read it. Names are as in the archive. Names in a
-            folder start with the folder's own name, as they would in an archive made from it.
+      path: the archive or the folder.
+      wanted: says by a file's name whether to read it. Names are as in the archive. Names in a
+        folder start with the folder's own name, as they would in an archive made from it.
 
     Returns:
-        The files' bytes by name.
+      The files' bytes by name.
 
     Raises:
-        DataError: the file is no such archive, it is cut short or damaged, or it has two files of
-            one name.
+      DataError: the file is no such archive, it is cut short or damaged, or it has two files of one
+        name.
     """
     if path.is_dir():
         root = path.resolve()
@@ -140,15 +140,15 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
     next call.
 
     Args:
-        url: what to download.
-        path: the file to write.
-        sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
+      url: what to download.
+      path: the file to write.
+      sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
 
     Returns:
-        `path`.
+      `path`.
 
     Raises:
-        DataError: the server refused or broke off, or the checksum differs.
+      DataError: the server refused or broke off, or the checksum differs.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")

@@ -20,14 +20,14 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
     """Compares names, dtypes and shapes with a layout.
 
     Args:
-        datasets: arrays by their path in the file.
-        layout: what they should be.
+      datasets: arrays by their path in the file.
+      layout: what they should be.
 
     Returns:
-        What was verified.
+      What was verified.
 
     Raises:
-        DataError: a dataset is missing or too much, or has another dtype or shape.
+      DataError: a dataset is missing or too much, or has another dtype or shape.
     """
     wanted = {
         name.format(split=split): (split if "{split}" in name else "", *rest)
@@ -65,22 +65,25 @@ def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) 
     """Raises `DataError` unless low <= number < high, which may be an array, for all numbers.
 
     Args:
-        name: the dataset.
-        array: its numbers.
-        low: the least number that is right.
-        high: the least number that is too large.
+      name: the dataset.
+      array: its numbers.
+      low: the least number that is right.
+      high: the least number that is too large.
     """
     check_all(name, (array >= low) & (array < high), array, f"at least {low} and below the limit")
 
 
 def check_all(name: str, right: np.ndarray, array: np.ndarray, expected: str) -> None:
-    """Raises `DataError`, which names the first wrong entry, unless all are right.
+    """Refuses an array in which something is wrong.
 
     Args:
-        name: the dataset.
-        right: whether an entry is right, for all of them or for the rows of `array`.
-        array: the entries.
-        expected: what is right, for the message.
+      name: the dataset.
+      right: whether an entry is right, for all of them or for the rows of `array`.
+      array: the entries.
+      expected: what is right, for the message.
+
+    Raises:
+      DataError: something is wrong; the message names the first wrong entry.
     """
     if not right.all():
         place = np.unravel_index(right.argmin(), right.shape)
@@ -93,6 +96,6 @@ def is_permutation(rows: np.ndarray) -> np.ndarray:
     """Returns which rows hold each of the numbers 0 to their length - 1 once.
 
     Args:
-        rows: [..., length] integers.
+      rows: [..., length] integers.
     """
     return (np.sort(rows, axis=-1) == np.arange(rows.shape[-1])).all(axis=-1)

@@ -17,10 +17,10 @@ def check(args: argparse.Namespace) -> None:
     """Checks the options of a command.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: a number is too large, or `--out` cannot be a file.
+      DataError: a number is too large, or `--out` cannot be a file.
     """
     for name in COUNTS:
         _check_most(name, getattr(args, name, None), MOST)

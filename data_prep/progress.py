@@ -7,17 +7,15 @@ import time
 class Progress:
     """Shows on stderr how much is done, how fast it goes, and the time left.
 
-    A line is shown at most every half second on a terminal, and every ten seconds in a log. So
-    work that takes less time than that shows nothing.
+    A line is shown at most every half second on a terminal, and every ten seconds in a log. So work
+    that takes less time than that shows nothing.
+
+    Args:
+      what: names the work.
+      total: the number of its parts; None if it is unknown.
     """
 
     def __init__(self, what: str, total: int | None) -> None:
-        """Starts the clock.
-
-        Args:
-            what: names the work.
-            total: the number of its parts; None if it is unknown.
-        """
         self._what, self._total = what, total
         self._start = self._shown = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
@@ -26,7 +24,7 @@ class Progress:
         """Shows the progress if it is time to.
 
         Args:
-            done: the number of parts that are done.
+          done: the number of parts that are done.
         """
         now = time.monotonic()
         whole = self._total is not None and done >= self._total

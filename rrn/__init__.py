@@ -3,7 +3,8 @@
 The modules; none of them knows devices, files or configs:
 
     plain        the paper's equations, word for word: the page to read first
-    network      the same with fewer operations: the message function, the recurrent network
+    network      the recurrent network: the same with fewer operations
+    messages     the message function: sums of messages with few operations on edges
     graphs/      who sends to whom: the interface `Graph` and its four forms
     relu_sums    faster sums of messages: small graphs, one hidden layer
     edge_layers  faster sums of messages: regular graphs, more layers, bfloat16
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
         batch_graphs,
     )
     from rrn.layers import MLP, Embedding, Linear, LSTMCell
+    from rrn.messages import MessageFunction
     from rrn.models import load, solve_sudoku, summary
-    from rrn.network import MessageFunction, RecurrentRelationalNetwork, RecurrentState
+    from rrn.network import RecurrentRelationalNetwork, RecurrentState
     from rrn.sentences import SentenceEncoder, prefix_tree
 
 __all__ = [
@@ -69,4 +71,6 @@ __all__ = [
     "summary",
 ]
 __version__ = "0.1.0"
-__getattr__ = lazy_names(__name__, __all__, ["graphs", "layers", "network", "sentences", "models"])
+__getattr__ = lazy_names(
+    __name__, __all__, ["graphs", "layers", "messages", "network", "sentences", "models"]
+)

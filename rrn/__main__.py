@@ -20,7 +20,10 @@ def with_installed_config(arguments: list[str]) -> list[str]:
     """Puts the installed config in the place of one that the current folder does not have.
 
     Args:
-      arguments: of the command line, without the program's name.
+      arguments: those of the command line, without the program's name.
+
+    Returns:
+      The arguments, of which the config may be another file.
     """
     if not any(re.match(r"--?config(=|$)", argument) for argument in arguments):
         arguments = ["--config=configs/babi.py", *arguments]

@@ -12,7 +12,14 @@ import tensorflow as tf
 
 
 def shape_of(value: Any) -> tf.TensorShape:
-    """Returns what is known of the shape of a tensor, an array or nested lists of numbers."""
+    """Finds what is known of a shape.
+
+    Args:
+      value: a tensor, an array or nested lists of numbers.
+
+    Returns:
+      The shape, in which a size may be None.
+    """
     return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
 
 

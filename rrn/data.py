@@ -7,12 +7,17 @@ batch, the global batch does not depend on their number, and a run resumes at an
 
 import contextlib
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from data_prep import hdf5
 from rrn.random import ExampleRandom, fold_in, uniform
+
+if TYPE_CHECKING:
+    from rrn.tasks.task import Arrays, Batch, Task
 
 
 @dataclasses.dataclass
@@ -21,8 +26,12 @@ class PreparedData:
 
     Integers are int32, except that bytes with three or more axes (images) stay bytes.
 
-    attributes: the file's; shared: name -> array of what all splits use; splits: split -> name ->
-    array; digest: the file's.
+    Attributes:
+      path: the file.
+      attributes: the file's attributes.
+      shared: name -> array of what all splits use.
+      splits: split -> name -> array.
+      digest: the file's digest.
     """
 
     path: str
@@ -31,14 +40,32 @@ class PreparedData:
     splits: dict
     digest: str = ""
 
-    def check_split(self, split):
+    def check_split(self, split: str) -> None:
+        """Refuses a split that is not there.
+
+        Args:
+          split: the split's name.
+
+        Raises:
+          ValueError: the file has no such split.
+        """
         if split not in self.splits:
             raise ValueError(
                 f"{self.path}: split must be one of {sorted(self.splits)}, got {split!r}"
             )
 
-    def arrays(self, split):
-        """The split's tensors and the shared ones, by name; on the CPU."""
+    def arrays(self, split: str) -> "Arrays":
+        """Puts a split's arrays and the shared ones on the CPU.
+
+        Args:
+          split: the split's name.
+
+        Returns:
+          name -> tensor. Words are left out; they stay in Python.
+
+        Raises:
+          ValueError: the file has no such split.
+        """
         self.check_split(split)
         with tf.device("CPU:0"):
             return {
@@ -47,27 +74,47 @@ class PreparedData:
                 if array.dtype != object  # words stay in Python
             }
 
-    def constant(self, name, compute):
-        """What a model takes from its training data: `compute(training split)`, or, where this is
-        what a weights file holds of the data, the constant of that name.
+    def constant(self, name: str, compute: Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
+        """Finds what a model takes from its training data.
+
+        Args:
+          name: the constant's name.
+          compute: a function from the training split's arrays to the constant.
+
+        Returns:
+          What `compute` returns; where this is what a weights file holds of the data, the file's
+          constant of that name.
         """
         if "train" in self.splits and name not in self.shared:
             return compute(self.splits["train"])
         return self.shared[name]
 
-    def read_compatible(self, path):
-        """Reads the prepared file `path` for a model made on this one: this one itself where
-        `path` is empty.
+    def read_compatible(self, path: str) -> "PreparedData":
+        """Reads a prepared file for a model that was made on this one.
+
+        Args:
+          path: the file; empty for this one itself.
+
+        Returns:
+          The file's contents.
 
         Raises:
-          ValueError: another schema or version of schema, or other words: their ids would differ.
+          ValueError: as of `check_compatible` and `read_prepared`.
         """
         other = read_prepared(path) if path else self
         self.check_compatible(other)
         return other
 
-    def check_compatible(self, other):
-        """Raises ValueError, see `read_compatible`."""
+    def check_compatible(self, other: "PreparedData") -> None:
+        """Refuses data that do not fit a model that was made on these.
+
+        Args:
+          other: the other data.
+
+        Raises:
+          ValueError: another schema or version of schema, other shapes of examples, or other words:
+            their ids would differ.
+        """
         path = other.path
         for field in "schema", "version":
             mine, theirs = (data.attributes.get(field) for data in (self, other))
@@ -91,8 +138,14 @@ class PreparedData:
                     )
 
 
-def read_prepared(path):
+def read_prepared(path: str) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
+
+    Args:
+      path: the file.
+
+    Returns:
+      Its contents.
 
     Raises:
       ValueError: there is no such file, or its digest says that it is damaged.
@@ -110,8 +163,17 @@ def read_prepared(path):
     return PreparedData(str(path), attributes, shared, splits, hdf5.verify(path))
 
 
-def device_slice(batch_size, num_devices, device):
-    """The places [first, last) of the global batch that belong to the `device`-th device."""
+def device_slice(batch_size: int, num_devices: int, device: int) -> tuple[int, int]:
+    """Finds a device's places of the global batch.
+
+    Args:
+      batch_size: the number of places.
+      num_devices: the number of devices.
+      device: the device's number.
+
+    Returns:
+      (its first place, the first place after its last).
+    """
     return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
 
 
@@ -124,10 +186,19 @@ def _make_batch(task, arrays, examples, random, training):
     return {**batch, "examples": examples, "rows": rows}
 
 
-def draw_by_group(groups, shares, seed, batch_size):
-    """Ids of examples `[batch_size]`: a group by its share, then one of its examples uniformly.
+def draw_by_group(
+    groups: np.ndarray, shares: Mapping[int, float], seed: tf.Tensor, batch_size: int
+) -> tf.Tensor:
+    """Draws examples: a group by its share, then one of its examples uniformly.
 
-    groups: each example's group, integers `[examples]`, an array; shares: {group: share}.
+    Args:
+      groups: each example's group, integers `[examples]`.
+      shares: group -> its share.
+      seed: integers `[2]`; the draws depend on nothing else.
+      batch_size: the number of examples to draw.
+
+    Returns:
+      Ids of examples `[batch_size]`, int32.
     """
     numbers, counts = np.unique(groups, return_counts=True)
     order = np.argsort(groups, kind="stable").astype(np.int32)
@@ -140,16 +211,38 @@ def draw_by_group(groups, shares, seed, batch_size):
 
 
 def training_inputs(
-    task, arrays, batch_size, num_devices, seed, first_update, stream=0, cpus=None, shares=None
-):
-    """One endless `tf.data.Dataset` for each device; its u-th batch is of update first_update + u.
-
-    stream: batches of different streams are drawn independently, 0 for the usual ones and others
-    for workers that update by themselves. cpus: where each data set runs, this process if None.
-    shares: {group: share of the batch}, in place of the task's own way to draw examples.
+    task: "Task",
+    arrays: "Arrays",
+    batch_size: int,
+    num_devices: int,
+    seed: int,
+    first_update: int | tf.Tensor,
+    stream: int | tf.Tensor = 0,
+    cpus: Sequence[str] | None = None,
+    shares: Mapping[int, float] | None = None,
+) -> list[tf.data.Dataset]:
+    """Makes the input pipelines of a training.
 
     Besides the task's tensors a batch has "examples" and "rows" `[examples]` (ids in the split;
     places in the global batch) and "seed" `[2]` (the update's).
+
+    Args:
+      task: the task.
+      arrays: the training split's tensors.
+      batch_size: the number of examples of the global batch.
+      num_devices: the number of devices.
+      seed: the experiment's.
+      first_update: the update of the first batch.
+      stream: batches of different streams are drawn independently, 0 for the usual ones and others
+        for workers that update by themselves.
+      cpus: where each data set runs; None for this process.
+      shares: group -> its share of the batch; None for the task's own way to draw examples.
+
+    Returns:
+      An endless data set for each device; its u-th batch is of update first_update + u.
+
+    Raises:
+      ValueError: there are more devices than examples in a batch.
     """
     if not 0 < num_devices <= batch_size:
         raise ValueError(
@@ -183,19 +276,48 @@ def training_inputs(
     return pipelines
 
 
-def evaluation_batch(task, arrays, examples, seed):
-    """The batch of some examples (ids in the split), as `evaluation_inputs` makes it."""
+def evaluation_batch(
+    task: "Task", arrays: "Arrays", examples: np.ndarray | tf.Tensor, seed: int
+) -> "Batch":
+    """Makes a batch as `evaluation_inputs` makes it.
+
+    Args:
+      task: the task.
+      arrays: the split's tensors.
+      examples: ids in the split `[examples]`.
+      seed: the experiment's.
+
+    Returns:
+      The batch.
+    """
     random = ExampleRandom([seed, 1], examples)
     batch = _make_batch(task, arrays, examples, random, training=False)
     return {**batch, "seed": tf.constant([seed, 2])}
 
 
-def evaluation_inputs(task, arrays, examples, batch_size, num_devices, seed):
-    """One `tf.data.Dataset` for each device, equally long, that go once over `examples`.
+def evaluation_inputs(
+    task: "Task",
+    arrays: "Arrays",
+    examples: np.ndarray,
+    batch_size: int,
+    num_devices: int,
+    seed: int,
+) -> list[tf.data.Dataset]:
+    """Makes the input pipelines of an evaluation.
 
-    examples: ids in the split, increasing. Draws are keyed by example, so that results do not
-    depend on `batch_size`, devices or the other examples. The last batches are filled up with the
-    first example.
+    Draws are keyed by example, so that results do not depend on `batch_size`, devices or the other
+    examples. The last batches are filled up with the first example.
+
+    Args:
+      task: the task.
+      arrays: the split's tensors.
+      examples: ids in the split, increasing.
+      batch_size: the number of examples of a batch, of all devices together.
+      num_devices: the number of devices.
+      seed: the experiment's.
+
+    Returns:
+      A data set for each device, equally long, that go once over `examples`.
     """
     num_examples = len(examples)
     per_device = -(-batch_size // num_devices)

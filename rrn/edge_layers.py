@@ -79,9 +79,15 @@ class EdgeLayerSums:
         edge_kernel: None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Computes the sums; see `rrn.graphs.FusedSums`. There are no edges' features.
+        """Computes the sums.
 
-        Weighted messages are summed with TensorFlow's gradient.
+        Args:
+          senders, receivers, edge_weights: as of `rrn.graphs.FusedSums`. Weighted messages are
+            summed with TensorFlow's gradient.
+          edges, edge_kernel: None; there are no edges' features.
+
+        Returns:
+          As of `rrn.graphs.FusedSums`.
         """
         if edge_weights is not None:
             on_edges = self._mlp.hidden_layers

@@ -55,8 +55,12 @@ class Field:
     def check(self, path: str, value: Any) -> None:
         """Checks a value.
 
+        Args:
+          path: the field's full name, for the message.
+          value: the value.
+
         Raises:
-          ValueError: the field does not take the value. The message calls the field `path`.
+          ValueError: the field does not take the value.
         """
         if not self._takes(value):
             raise ValueError(f"{path}: expected {self.describe()}, got {value!r}")
@@ -78,7 +82,11 @@ class Field:
         return self.length is None or len(value) == self.length
 
     def describe(self) -> str:
-        """Says in words what the field takes."""
+        """Says in words what the field takes.
+
+        Returns:
+          Such as "an integer from 1 to 4,096".
+        """
         name = TYPES[self.type][0]
         if self.type in (int, float):
             end = f"{self.at_most:,}" if self.below is None else f"below {self.below:,}"

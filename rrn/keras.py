@@ -93,7 +93,7 @@ class ModuleLayer(keras.layers.Layer):
             name=variable.name.removesuffix(":0").replace("/", "_"),
         )
 
-    def call(self, *args, **kwargs):
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the module.
 
         Args:
@@ -108,7 +108,11 @@ class ModuleLayer(keras.layers.Layer):
         return self._run(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what makes the layer again, weights aside."""
+        """Describes what makes the layer again, weights aside.
+
+        Returns:
+          The layer's config.
+        """
         made_of = {"module": self.module_class.__name__, "arguments": dict(self.arguments)}
         return {**super().get_config(), **made_of}
 

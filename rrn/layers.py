@@ -12,7 +12,7 @@ import tensorflow as tf
 from rrn.checks import check_shape, check_sizes, check_width, float_type, shape_of
 from rrn.reading import read
 
-SUM_PARTS = 64  # rows are summed in so many parts: all cores work, each on what its cache holds
+SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
 
 
 def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:

@@ -20,7 +20,8 @@ def lazy_names(package: str, names: Sequence[str], modules: Sequence[str]) -> Ca
         are searched in this order, so that what needs no TensorFlow comes first.
 
     Returns:
-      A function from a name to what a module has under that name.
+      A function from a name to what a module has under that name. For any other name it raises
+      AttributeError.
     """
 
     def find(name):

@@ -71,11 +71,14 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def describe(config: ConfigDict, data: PreparedData) -> dict[str, Any]:
-    """What a weights file says of its model, so that `load` makes it again.
+    """Collects what a weights file says of its model, so that `load` makes it again.
 
     Args:
       config: the experiment's.
       data: what the model was made on.
+
+    Returns:
+      The file's attributes "task", "model" and "data".
     """
     return {
         "task": config.task,
@@ -85,7 +88,13 @@ def describe(config: ConfigDict, data: PreparedData) -> dict[str, Any]:
 
 
 def saved_task(weights: Weights) -> str:
-    """The name of the task that a weights file is of.
+    """Finds the task that a weights file is of.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      The task's name.
 
     Raises:
       ValueError: the file does not say, or names a task that there is not.
@@ -103,7 +112,14 @@ def saved_task(weights: Weights) -> str:
 
 
 def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the model of a weights file, some of them changed.
+    """Finds the fields of the model of a weights file, some of them changed.
+
+    Args:
+      weights: the file's contents.
+      changed: name -> value of the fields that are not to be the file's.
+
+    Returns:
+      name -> value, all fields of the model.
 
     Raises:
       ValueError: a changed field is none of the model's, or the file has no fields.
@@ -120,7 +136,13 @@ def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]
 
 
 def saved_data(weights: Weights) -> PreparedData:
-    """What a weights file holds of the data that its model was made on: no split.
+    """Finds what a weights file holds of the data that its model was made on.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      Data with constants and without splits.
 
     Raises:
       ValueError: the file does not say what data these were, or they are not its task's.

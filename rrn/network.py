@@ -1,224 +1,40 @@
-"""The message function and the recurrent relational network.
+"""The recurrent relational network.
 
-They compute what `rrn.plain` computes, which follows the paper's equations (Palm et al. 2018) word
+It computes what `rrn.plain` computes, which follows the paper's equations (Palm et al. 2018) word
 for word; read that page first. Here it is the same with fewer operations:
 
-- The first layer of the message function is linear in [h_i, h_j, e_ij]. Each part is multiplied
-  where it has the fewest rows (h on nodes), and the products are added along the edges.
-- The last layer of the message function is linear, so messages are summed before it:
-  Σ_i (W a_ij + b) = W Σ_i a_ij + degree_j b. Only the layers between run on edges.
+- `rrn.messages` computes sums of messages with few operations on edges.
 - Two linear layers in a row are multiplied out once for all steps: the message function's last with
   the first of post, and the last of post with the LSTM's.
-- What does not change from step to step is computed once: the products with edge features, with
-  globals and with x.
+- The products with x do not change from step to step, and are computed once.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from rrn.checks import check_shape, check_sizes, float_type
 from rrn.graphs import EdgeValues, Graph
-from rrn.graphs.checks import check_edges, check_globals, check_graph
+from rrn.graphs.checks import check_edges, check_graph
 from rrn.layers import MLP, LSTMCell
+from rrn.messages import MessageFunction, PreparedMessages
 from rrn.noting import note
 from rrn.random import dropout_weights
-from rrn.reading import read
 from rrn.recompute import recomputed
 
 # Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
 Uniform = Callable[[tf.Tensor, int, int], tf.Tensor]
 
 
-class PreparedMessages(NamedTuple):
-    """What a `MessageFunction` computes once for all steps.
-
-    sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
-      multiply h_i and h_j.
-    edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
-    edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where the graph has
-      fused sums, the features themselves. None without edge features.
-    global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
-      without globals.
-    output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or of
-      the last layer and `next_kernel` multiplied out.
-    summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
-    """
-
-    sender_kernel: tf.Tensor
-    receiver_kernel: tf.Tensor
-    edge_kernel: tf.Tensor | None
-    edges: EdgeValues | None
-    global_terms: tf.Tensor | None
-    output_kernel: tf.Tensor
-    output_bias: tf.Tensor
-    summed_biases: tf.Tensor
-
-
-class MessageFunction(tf.Module):
-    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node.
-
-    f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
-    features and the globals of the nodes' graph, in this order.
-
-    Args:
-      node_size: the size of a node's state.
-      hidden_sizes: the sizes of f's ReLU layers, at least one.
-      output_size: the size of a message.
-      edge_size: the number of an edge's features, 0 without.
-      global_size: the number of a graph's globals, 0 without.
-      compute_dtype: the type of matrix products and of what runs on edges.
-      name: the first part of the variables' names.
-
-    Raises:
-      ValueError: there are no hidden layers, a size is below 1 (edge_size and global_size: below
-        0), or compute_dtype is no type of floats.
-    """
-
-    def __init__(
-        self,
-        node_size: int,
-        hidden_sizes: Sequence[int],
-        output_size: int,
-        edge_size: int = 0,
-        global_size: int = 0,
-        compute_dtype: tf.DType | str = tf.float32,
-        name: str = "message_fn",
-    ):
-        super().__init__(name=name)
-        self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
-        if not hidden_sizes:
-            raise ValueError("MessageFunction needs at least one hidden layer, got hidden_sizes=[]")
-        check_sizes("MessageFunction", node_size=node_size, output_size=output_size)
-        check_sizes("MessageFunction", 0, edge_size=edge_size, global_size=global_size)
-        input_size = 2 * node_size + edge_size + global_size
-        self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
-
-    def prepare(
-        self,
-        graph: Graph,
-        edges: EdgeValues | None = None,
-        globals_: tf.Tensor | None = None,
-        next_kernel: tf.Tensor | None = None,
-    ) -> PreparedMessages:
-        """Computes what is the same at every step.
-
-        Args:
-          graph: who sends to whom.
-          edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
-          globals_: `[graphs, global_size]`; None without.
-          next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
-            multiplied; None for no multiplication.
-
-        Returns:
-          What calls of the message function take as `prepared`.
-
-        Raises:
-          ValueError: edges or globals are missing, are given to a message function without, or do
-            not fit the graph.
-        """
-        self._check_values(graph, edges, globals_)
-        first, last = self.mlp.layers[0], self.mlp.layers[-1]
-        sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
-        sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
-        if edges is None:
-            edge_kernel = None
-        elif self._fused_sums(graph) is None:
-            edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
-        global_terms = None
-        if globals_ is not None:
-            global_terms = first.add_bias(first.product(globals_, global_kernel))
-            global_terms = graph.broadcast_globals_to_nodes(global_terms)
-        if next_kernel is None:
-            dtype = last.compute_dtype
-            output_kernel, output_bias = read(last.w, dtype), read(last.b, dtype)
-        else:
-            output_kernel, output_bias = last.followed_by(next_kernel)
-        return PreparedMessages(
-            sender_kernel,
-            receiver_kernel,
-            edge_kernel,
-            edges,
-            global_terms,
-            output_kernel,
-            output_bias,
-            _summed_biases(output_bias, graph),
-        )
-
-    def __call__(
-        self,
-        graph: Graph,
-        nodes: tf.Tensor,
-        prepared: PreparedMessages,
-        edge_weights: EdgeValues | None = None,
-    ) -> tf.Tensor:
-        """Sums the messages to every node.
-
-        Args:
-          graph: who sends to whom.
-          nodes: `[nodes, node_size]`, the states h.
-          prepared: what `prepare` returned for this graph.
-          edge_weights: `[*edge_shape]`, a factor for each message; None for ones.
-
-        Returns:
-          `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
-          one.
-
-        Raises:
-          ValueError: nodes or edge_weights do not fit the graph.
-        """
-        sizes = [graph.known_sizes().nodes, self.node_size]
-        check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
-        check_edges("MessageFunction: edge_weights", graph, edge_weights)
-        first, last = self.mlp.layers[0], self.mlp.layers[-1]
-        nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
-        senders = first.product(nodes, prepared.sender_kernel)
-        receivers = first.product(nodes, prepared.receiver_kernel)
-        if prepared.global_terms is None:
-            receivers = first.add_bias(receivers)
-        else:
-            receivers += prepared.global_terms
-        edges, fused_sums = prepared.edges, self._fused_sums(graph)
-        if fused_sums is not None:
-            sums = fused_sums(senders, receivers, edges, prepared.edge_kernel, edge_weights)
-        else:
-            on_edges = self.mlp.hidden_layers
-            sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
-        biases = prepared.summed_biases
-        if edge_weights is not None:
-            biases = _summed_biases(prepared.output_bias, graph, edge_weights)
-        return last.product(sums, prepared.output_kernel) + biases
-
-    def _check_values(self, graph, edges, globals_):
-        """Refuses edges and globals that do not fit the message function or the graph."""
-        check_graph("MessageFunction", graph)
-        if (edges is None, globals_ is None) != (self.edge_size == 0, self.global_size == 0):
-            got = ["None" if x is None else "values" for x in (edges, globals_)]
-            raise ValueError(
-                f"MessageFunction was made for edge_size={self.edge_size} and "
-                f"global_size={self.global_size}, got edges={got[0]} and globals_={got[1]}"
-            )
-        check_edges("MessageFunction: edges", graph, edges, self.edge_size)
-        if globals_ is not None:
-            check_globals("MessageFunction: globals_", graph, globals_, self.global_size)
-
-    def _fused_sums(self, graph):
-        return graph.fused_sums(self.mlp, self.edge_size)
-
-
-def _summed_biases(bias, graph, edge_weights=None):
-    """degree_j bias, `[nodes, size]`."""
-    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias
-
-
 class RecurrentState(NamedTuple):
     """What a network keeps of its nodes between two segments of steps.
 
-    hidden: `[nodes, hidden_size]`.
-    cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
-    started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
-      are zero.
+    Attributes:
+      hidden: `[nodes, hidden_size]`.
+      cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
+      started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
+        are zero.
     """
 
     hidden: tf.Tensor
@@ -322,7 +138,7 @@ class RecurrentRelationalNetwork(tf.Module):
         num_steps: int,
         edges: EdgeValues | None = None,
         globals_: tf.Tensor | None = None,
-        **options,
+        **options: Any,
     ) -> list[tf.Tensor]:
         """Runs the network from the start.
 

@@ -211,7 +211,7 @@ def loss(
       outputs: for every step the logits `[rows, classes]`, of nodes or of graphs.
       answers: the right classes, integers `[rows]`.
       kernels: the matrices w that are kept small.
-      l2: by how much.
+      l2: the weight of the second term.
 
     Returns:
       A scalar.

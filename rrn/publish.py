@@ -71,7 +71,14 @@ def publish(
 
 
 def card(weights: Weights) -> str:
-    """A weights file's card, as Markdown: its model, what it was trained on, what it reaches."""
+    """Writes a weights file's card: its model, what it was trained on, what it reaches.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      Markdown.
+    """
     about, data = weights.attributes, weights.attributes["data"]
     size = sum(array.size for array in weights.arrays.values())
     source = data.get("source") or "generated"
@@ -144,7 +151,14 @@ def _read_config(name):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status."""
+    """Runs the command.
+
+    Args:
+      arguments: the command line without the program's name; this process's if not given.
+
+    Returns:
+      The exit status.
+    """
     parser = argparse.ArgumentParser(prog="python -m rrn.publish", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file")

@@ -68,7 +68,14 @@ class ReluSums:
         edge_kernel: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Computes the sums; see `rrn.graphs.FusedSums` for the arguments."""
+        """Computes the sums.
+
+        Args:
+          senders, receivers, edges, edge_kernel, edge_weights: as of `rrn.graphs.FusedSums`.
+
+        Returns:
+          As of `rrn.graphs.FusedSums`.
+        """
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights
         weights = self._by_pair(weights[..., None])[..., 0]

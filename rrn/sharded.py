@@ -17,16 +17,14 @@ class ShardedVariable(tf.Module):
     `variables` are the shards, and so are the `variables` of a module that has this one.
     `tf.convert_to_tensor` puts them together. A checkpoint holds them as one whole tensor, which
     variables in other shards, or whole ones, can be restored from.
+
+    Args:
+      parts: at least one variable, all of the same shape but for `axis`.
+      name: the whole variable's name.
+      axis: the axis along which the parts follow each other.
     """
 
     def __init__(self, parts: Sequence[tf.Variable], name: str, axis: int = 0):
-        """Takes the shards.
-
-        Args:
-          parts: at least one variable, all of the same shape but for `axis`.
-          name: the whole variable's name.
-          axis: the axis along which the parts follow each other.
-        """
         super().__init__()
         self._name, self.axis, self._parts = name, axis, list(parts)
         self._lengths = [part.shape[axis] for part in parts]
@@ -35,7 +33,11 @@ class ShardedVariable(tf.Module):
         self.shape, self.dtype = tf.TensorShape(shape), parts[0].dtype
 
     def assign(self, value: tf.Tensor | np.ndarray) -> None:
-        """Sets the shards to the parts of `value`, which has the whole variable's shape."""
+        """Sets the shards.
+
+        Args:
+          value: their values put together, of the whole variable's shape.
+        """
         value = tf.convert_to_tensor(value, self.dtype)
         self.shape.assert_is_compatible_with(value.shape)
         parts = tf.split(value, self._lengths, self.axis)

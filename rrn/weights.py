@@ -81,7 +81,14 @@ def save_weights(
 
 
 def write_weights(weights: Weights) -> None:
-    """Writes a file with these contents, to `weights.path`; see `save_weights`."""
+    """Writes a weights file; see `save_weights`.
+
+    Args:
+      weights: the contents; `path` is the file to write.
+
+    Raises:
+      ValueError: a value is not finite, or no float32; the message names the variable.
+    """
     temporary, items = Path(f"{weights.path}.tmp"), _items(weights)
     for name, array in items.items():
         _check(weights.path, name, array)
@@ -107,6 +114,9 @@ def read_weights(path: str | Path) -> Weights:
 
     Args:
       path: the file.
+
+    Returns:
+      Its contents.
 
     Raises:
       ValueError: there is no such file, it is not a weights file, or it is not as it was written.
@@ -157,7 +167,14 @@ def load_weights(
 def assign_weights(
     weights: Weights, variables: Sequence[tf.Variable], optional: Sequence[tf.Variable] = ()
 ) -> list[str]:
-    """Sets the variables to a file's values; see `load_weights`.
+    """Sets the variables to a file's values.
+
+    Args:
+      weights: the file's contents.
+      variables, optional: as of `load_weights`.
+
+    Returns:
+      The names of the variables that the file lacks.
 
     Raises:
       ValueError: names or shapes differ. The message lists all differences.

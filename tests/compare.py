@@ -28,3 +28,30 @@ def randomize(module, seed=0):
 def names_and_shapes(module):
     """Variable's name -> its shape, in order of creation."""
     return {v.name.removesuffix(":0"): tuple(v.shape) for v in module.variables}
+
+
+def normal(*shape, seed=0):
+    """Normal numbers of a shape, float32."""
+    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def value_and_gradients(run, sources, real, output_weights):
+    """Of real nodes alone: what padding nodes hold means nothing."""
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        output = run()
+        rows = [tf.boolean_mask(tf.cast(o, tf.float32), real) for o in tf.nest.flatten(output)]
+        loss = tf.add_n([tf.reduce_sum(r * output_weights) for r in rows])
+    return rows, tape.gradient(loss, sources)
+
+
+def assert_same(run, as_written, sources, real, size, tolerance=1e-5):
+    """Two formulations agree in every output and in the gradient to every source."""
+    output_weights = normal(np.sum(real), size, seed=9)
+    outputs, gradients = value_and_gradients(run, sources, real, output_weights)
+    plain_outputs, plain_gradients = value_and_gradients(as_written, sources, real, output_weights)
+    for actual, expected in zip(outputs, plain_outputs, strict=True):
+        assert_close(actual, expected, tolerance)
+    for actual, expected in zip(gradients, plain_gradients, strict=True):
+        assert expected is not None and actual is not None
+        assert_close(actual, expected, tolerance)

@@ -82,3 +82,11 @@ def by_edge(graph, values):
         real = graph.mask > 0
         return tf.boolean_mask(values, real[:, :, None] & real[:, None, :])
     return values
+
+
+def plain_edges(graph, pairs, node_graph, edges, globals_):
+    """[e_ij, g] as rows, one for each edge; None where there is neither."""
+    parts = [] if edges is None else [by_edge(graph, edges)]
+    if globals_ is not None:
+        parts.append(tf.gather(globals_, [node_graph[j] for _, j in pairs]))
+    return tf.concat(parts, axis=-1) if parts else None

@@ -110,13 +110,13 @@ def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dic
     """Kills runs until so many kills are done or the time is over, and lets the last one end.
 
     Args:
-        kills: how many kills.
-        minutes: the time.
-        seed: of the moments and of who is killed.
-        cluster: whether the run is a cluster of two workers and two servers.
+      kills: how many kills.
+      minutes: the time.
+      seed: of the moments and of who is killed.
+      cluster: whether the run is a cluster of two workers and two servers.
 
     Returns:
-        What the runs were doing -> kills; what has gone wrong, a line each.
+      What the runs were doing -> kills; what has gone wrong, a line each.
     """
     rng, phases, wrong = random.Random(seed), collections.Counter(), []
     end = time.monotonic() + 60 * minutes

@@ -82,7 +82,10 @@ def test_the_python_of_every_document_is_run_by_a_test():
     }
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "docs/guide/core_numbers.py"])
+PROGRAMS = [str(f.relative_to(ROOT)) for f in ROOT.glob("docs/**/*.py")]
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *PROGRAMS])
 def test_documented_imports_are_no_deeper_than_two_names(document):
     imported = re.findall(r"^(?:from|import) (rrn[.\w]*)", text_of(document), re.MULTILINE)
     assert not [name for name in imported if name.count(".") > 1]

@@ -1,4 +1,4 @@
-"""The message function and the recurrent network against the plain formulation of the equations."""
+"""The recurrent network against the plain formulation of the equations."""
 
 import collections
 import contextlib
@@ -11,7 +11,6 @@ from rrn import (
     FullyConnectedGraph,
     Graph,
     GraphUnion,
-    MessageFunction,
     RecurrentRelationalNetwork,
     RecurrentState,
     RegularGraph,
@@ -22,36 +21,10 @@ from rrn.layers import Linear
 from rrn.random import fold_in
 from rrn.random import uniform as keyed_uniform
 from rrn.reading import reading_scope
-from tests.compare import assert_close, names_and_shapes, randomize
-from tests.graph_cases import FORMS, by_edge, draw_edges, make_case
+from tests.compare import assert_close, assert_same, names_and_shapes, normal, randomize
+from tests.graph_cases import FORMS, by_edge, draw_edges, make_case, plain_edges
 
 NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 5
-
-
-def normal(*shape, seed=0):
-    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
-
-
-def value_and_gradients(run, sources, real, output_weights):
-    """Of real nodes alone: what padding nodes hold means nothing."""
-    with tf.GradientTape() as tape:
-        tape.watch(sources)
-        output = run()
-        rows = [tf.boolean_mask(tf.cast(o, tf.float32), real) for o in tf.nest.flatten(output)]
-        loss = tf.add_n([tf.reduce_sum(r * output_weights) for r in rows])
-    return rows, tape.gradient(loss, sources)
-
-
-def assert_same(run, as_written, sources, real, size, tolerance=1e-5):
-    """Two formulations agree in every output and in the gradient to every source."""
-    output_weights = normal(np.sum(real), size, seed=9)
-    outputs, gradients = value_and_gradients(run, sources, real, output_weights)
-    plain_outputs, plain_gradients = value_and_gradients(as_written, sources, real, output_weights)
-    for actual, expected in zip(outputs, plain_outputs, strict=True):
-        assert_close(actual, expected, tolerance)
-    for actual, expected in zip(gradients, plain_gradients, strict=True):
-        assert expected is not None and actual is not None
-        assert_close(actual, expected, tolerance)
 
 
 @contextlib.contextmanager
@@ -66,79 +39,6 @@ def products_in_float64(network):
 
 def keyed_draws(shape, step, part):
     return keyed_uniform(fold_in([1, 2], step, part), shape)
-
-
-def plain_edges(graph, pairs, node_graph, edges, globals_):
-    """[e_ij, g] as rows, one for each edge; None where there is neither."""
-    parts = [] if edges is None else [by_edge(graph, edges)]
-    if globals_ is not None:
-        parts.append(tf.gather(globals_, [node_graph[j] for _, j in pairs]))
-    return tf.concat(parts, axis=-1) if parts else None
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("hidden_sizes", [[6], [6, 7, 8]])
-@pytest.mark.parametrize(
-    "options",
-    ["", "edges", "globals", "next", "weights", "edges globals", "edges globals next weights"],
-)
-def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, options):
-    graph, pairs, node_graph, real, num_graphs = make_case(form)
-    edges = draw_edges(graph, EDGE) if "edges" in options else None
-    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
-    next_kernel = normal(OUTPUT, 3, seed=2) if "next" in options else None
-    weights = draw_edges(graph, seed=3) if "weights" in options else None
-    nodes = normal(len(real), NODE, seed=4)
-    output_size = OUTPUT if next_kernel is None else 3
-    message_fn = MessageFunction(
-        NODE,
-        hidden_sizes,
-        OUTPUT,
-        edge_size=0 if edges is None else EDGE,
-        global_size=0 if globals_ is None else GLOBAL,
-    )
-    randomize(message_fn)
-    senders, receivers = zip(*pairs, strict=True)
-
-    def run():
-        prepared = message_fn.prepare(graph, edges, globals_, next_kernel)
-        return message_fn(graph, nodes, prepared, weights)
-
-    def as_written():
-        features = plain_edges(graph, pairs, node_graph, edges, globals_)
-        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, features)
-        if weights is not None:
-            messages *= by_edge(graph, weights)[:, None]
-        sums = plain.sum_messages(messages, receivers, len(real))
-        return sums if next_kernel is None else tf.matmul(sums, next_kernel)
-
-    given = [x for x in (edges, globals_, next_kernel, weights) if x is not None]
-    given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
-    sources = [nodes, *given, *message_fn.variables]
-    assert_same(run, as_written, sources, real, output_size)
-
-
-@pytest.mark.parametrize("edge_size", [0, 2])
-def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size, monkeypatch):
-    monkeypatch.setattr(RegularGraph, "message_sums", None)  # there is a faster way
-    graph = RegularGraph([[1, 2], [0, 3], [3, 0], [2, 1]], 3)
-    nodes, edges = normal(12, NODE), draw_edges(graph, edge_size) if edge_size else None
-    message_fn = MessageFunction(NODE, [6], OUTPUT, edge_size=edge_size)
-    randomize(message_fn)
-
-    def as_written():
-        rows = by_edge(graph, edges) if edge_size else None
-        senders, receivers = graph.edge_list()
-        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, rows)
-        return plain.sum_messages(messages, receivers, 12)
-
-    assert_same(
-        lambda: message_fn(graph, nodes, message_fn.prepare(graph, edges)),
-        as_written,
-        [nodes, *([edges] if edge_size else []), *message_fn.variables],
-        np.ones(12, bool),
-        OUTPUT,
-    )
 
 
 class Ring(Graph):
@@ -206,17 +106,6 @@ def test_a_graphs_fused_sums_take_the_place_of_message_sums(edge_size):
         assert_close(actual, same)
     with pytest.raises(AssertionError, match="fused"):
         RecurrentRelationalNetwork(3, 6)(SummedAtOnce(*ends, 4), features, 1)
-
-
-def test_messages_of_a_hand_computed_graph():
-    # f([s, r]) = 3 relu(s - r + 1) + 2; node 1 hears 0: 3 relu(5 - 2 + 1) + 2 = 14 and itself:
-    # 3 relu(1) + 2 = 5, together 19; node 0 hears 1: 3 relu(2 - 5 + 1) + 2 = 2.
-    message_fn = MessageFunction(1, [1], 1)
-    for variable, value in zip(message_fn.variables, ([1], [[1], [-1]], [2], [[3]]), strict=True):
-        variable.assign(np.array(value, np.float32))
-    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
-    sums = message_fn(graph, tf.constant([[5.0], [2]]), message_fn.prepare(graph))
-    np.testing.assert_array_equal(sums, [[2], [19]])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -630,26 +519,6 @@ def test_what_is_not_known_when_a_function_is_traced_is_not_refused_then():
 def test_a_network_of_wrong_sizes_or_type_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         RecurrentRelationalNetwork(**{"input_size": 3, "hidden_size": 6, **wrong})
-
-
-@pytest.mark.parametrize(
-    "nodes, weights, message",
-    [
-        ((1, NODE), None, r"MessageFunction: nodes must have shape .* = \(2, 4\), got \(1, 4\)"),
-        ((2, 3), None, r"nodes must have shape \[nodes, node_size\] = \(2, 4\), got \(2, 3\)"),
-        ((2, NODE), (1,), r"edge_weights must have shape \[\*edge_shape\] = \(3,\), got \(1,\)"),
-    ],
-)
-def test_a_message_function_names_wrong_nodes_and_weights(nodes, weights, message):
-    graph, message_fn = pair(), MessageFunction(NODE, [6], OUTPUT)
-    prepared = message_fn.prepare(graph)
-    with pytest.raises(ValueError, match=message):
-        message_fn(graph, tf.ones(nodes), prepared, tf.ones(weights) if weights else None)
-
-
-def test_a_message_function_without_hidden_layers_is_refused():
-    with pytest.raises(ValueError, match="at least one hidden layer"):
-        MessageFunction(3, [], 4)
 
 
 @pytest.mark.parametrize("form", FORMS)

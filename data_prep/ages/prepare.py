@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep ages`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     parser.add_argument(
         "--out", type=Path, default=Path("data/ages.h5"), help="file to write (%(default)s)"
@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: an option is wrong.
+      DataError: an option is wrong.
     """
     start = time.monotonic()
     most = NUM_TREES - NUM_TEST - 1

@@ -21,11 +21,11 @@ def decode(sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     neighbour is.
 
     Args:
-        sequences: [trees, 6] people.
+      sequences: [trees, 6] people.
 
     Returns:
-        edges: [trees, 7, 2] uint8, the two people of each edge, the lower one first.
-        distance: [trees, 8, 8] uint8, the number of edges between every two people.
+      edges: [trees, 7, 2] uint8, the two people of each edge, the lower one first. distance:
+      [trees, 8, 8] uint8, the number of edges between every two people.
     """
     tree = np.arange(len(sequences))
     # A person's number of edges is 1 plus how often the sequence still names the person. It is 1

@@ -25,7 +25,7 @@ def doubts(files: Files) -> list[str]:
     """Returns notes, a sentence each without a full stop.
 
     Args:
-        files: the stories of a folder's files.
+      files: the stories of a folder's files.
     """
     return [*_short_files(files), *_other_tasks(files)]
 

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep babi`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     parser.add_argument(
         "--source", default=URL, help="archive, unpacked folder, URL, or 'simulated' (%(default)s)"
@@ -123,10 +123,10 @@ def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: a file is missing or wrong.
+      DataError: a file is missing or wrong.
     """
     start = time.monotonic()
     if args.compare:
@@ -195,7 +195,7 @@ def encode(stories: Mapping[str, Sequence[Story]]) -> dict[str, np.ndarray]:
     """Returns the datasets of the schema above, by name.
 
     Args:
-        stories: the stories of each split ("train", "valid", "test"), in order of task.
+      stories: the stories of each split ("train", "valid", "test"), in order of task.
     """
     vocabulary = _vocabulary(stories["train"])
     token = {word: i for i, word in enumerate(vocabulary)}

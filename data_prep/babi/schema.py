@@ -28,10 +28,10 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of a bAbI file's arrays, a phrase each.
 
     Args:
-        datasets: arrays by their path in the file.
+      datasets: arrays by their path in the file.
 
     Raises:
-        DataError: something is wrong.
+      DataError: something is wrong.
     """
     verified = [check_layout(datasets, LAYOUT)]
     words = list(datasets["vocabulary"])

@@ -30,7 +30,7 @@ def folder_of(name: str) -> str | None:
     """Returns the folder that directly holds a task's file, or None for another file.
 
     Args:
-        name: the file's name in the archive, with its folders.
+      name: the file's name in the archive, with its folders.
     """
     *folders, file = name.split("/")
     return folders[-1] if folders and FILE_NAME.fullmatch(file) else None
@@ -77,20 +77,20 @@ def collect(
     Supplied stories that another split of the same task also has are dropped.
 
     Args:
-        members: the archive's files by name.
-        source: names the archive in error messages.
-        folder: the archive's folder to read, one of `FOLDERS`.
-        supply: supplies the stories of a missing file.
-        allow_missing: whether a file may be missing that nothing is supplied for.
-        tasks: the tasks to read.
+      members: the archive's files by name.
+      source: names the archive in error messages.
+      folder: the archive's folder to read, one of `FOLDERS`.
+      supply: supplies the stories of a missing file.
+      allow_missing: whether a file may be missing that nothing is supplied for.
+      tasks: the tasks to read.
 
     Returns:
-        stories: the stories of each split, in order of task.
-        notes: what was missing and what was done about it, a sentence each without a full stop.
+      stories: the stories of each split, in order of task. notes: what was missing and what was
+      done about it, a sentence each without a full stop.
 
     Raises:
-        DataError: the folder has no files, a file is missing, there are two files of one task and
-            split, a file is malformed, or there is no training file.
+      DataError: the folder has no files, a file is missing, there are two files of one task and
+        split, a file is malformed, or there is no training file.
     """
     parsed = _parse_folder(members, folder)
     if not parsed:
@@ -156,13 +156,13 @@ def supplier(
     """Returns a function that supplies the stories of missing files.
 
     Args:
-        supplement: what --supplement says; None supplies nothing.
-        members: the archive's files by name.
-        folder: the archive's folder that is read, one of `FOLDERS`.
-        seed: the simulated stories' seed.
+      supplement: what --supplement says; None supplies nothing.
+      members: the archive's files by name.
+      folder: the archive's folder that is read, one of `FOLDERS`.
+      seed: the simulated stories' seed.
 
     Raises:
-        DataError: `supplement` names no such task or file, or the file is malformed.
+      DataError: `supplement` names no such task or file, or the file is malformed.
     """
     if supplement is None:
         return lambda task, split: ("", [])
@@ -205,14 +205,14 @@ def simulate_all(
     archive.
 
     Args:
-        tasks: the tasks to simulate.
-        folder: the archive's folder, one of `FOLDERS`, whose splits are simulated.
-        seed: the stories' seed.
-        num_stories: the number of stories of each task for training; a tenth of it for validation
-            and for test. None simulates about as many questions as the folder holds.
+      tasks: the tasks to simulate.
+      folder: the archive's folder, one of `FOLDERS`, whose splits are simulated.
+      seed: the stories' seed.
+      num_stories: the number of stories of each task for training; a tenth of it for validation and
+        for test. None simulates about as many questions as the folder holds.
 
     Raises:
-        DataError: `num_stories` is less than 1.
+      DataError: `num_stories` is less than 1.
     """
     if num_stories is not None and num_stories < 1:
         raise DataError(f"--stories {num_stories}: at least 1 is needed")
@@ -241,12 +241,12 @@ def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Sto
     task's own stories.
 
     Args:
-        stories: the stories of all tasks.
-        seed: the draw's seed.
+      stories: the stories of all tasks.
+      seed: the draw's seed.
 
     Returns:
-        train: the training stories, in the order given.
-        valid: the validation stories, in the order given.
+      train: the training stories, in the order given. valid: the validation stories, in the order
+      given.
     """
     valid = set()
     for task in TASKS:

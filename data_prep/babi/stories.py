@@ -17,10 +17,10 @@ class Question:
     """A question asked in the course of a story.
 
     Attributes:
-        text: the question, with its question mark.
-        answer: one word, or a list such as "milk,apple".
-        num_facts: how many facts of the story are told before the question.
-        supporting: positions of the supporting facts, from 0, among the story's facts.
+      text: the question, with its question mark.
+      answer: one word, or a list such as "milk,apple".
+      num_facts: how many facts of the story are told before the question.
+      supporting: positions of the supporting facts, from 0, among the story's facts.
     """
 
     text: str
@@ -34,9 +34,9 @@ class Story:
     """A story.
 
     Attributes:
-        task: the story's task, 1 to 20.
-        facts: the facts' sentences, in the order in which they are told.
-        questions: the questions, in the order in which they are asked.
+      task: the story's task, 1 to 20.
+      facts: the facts' sentences, in the order in which they are told.
+      questions: the questions, in the order in which they are asked.
     """
 
     task: int
@@ -54,12 +54,12 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         2 Where is Mary?<tab>bathroom<tab>1
 
     Args:
-        data: the file's bytes, UTF-8.
-        task: the task, 1 to 20.
-        file: the file's name, for error messages.
+      data: the file's bytes, UTF-8.
+      task: the task, 1 to 20.
+      file: the file's name, for error messages.
 
     Raises:
-        DataError: a line is malformed, or the file is empty or ends within a story.
+      DataError: a line is malformed, or the file is empty or ends within a story.
     """
     if not data:
         raise DataError(f"{file}: empty; expected lines like '1 Mary moved to the bathroom.'")
@@ -168,6 +168,6 @@ def words(sentence: str) -> list[str]:
     """Returns the words of a sentence in lower case, without '.' and '?'.
 
     Args:
-        sentence: a fact or a question.
+      sentence: a fact or a question.
     """
     return sentence.lower().replace(".", "").replace("?", "").split()

@@ -46,12 +46,12 @@ def draw(labels: np.ndarray, fonts: np.ndarray, rng: np.random.Generator) -> np.
     """Draws digits.
 
     Args:
-        labels: [digits] integers 0 to 9.
-        fonts: [digits] integers, indices in `FONTS`.
-        rng: the source of all random choices.
+      labels: [digits] integers 0 to 9.
+      fonts: [digits] integers, indices in `FONTS`.
+      rng: the source of all random choices.
 
     Returns:
-        [digits, 28, 28] uint8: 0 for paper, 255 for ink.
+      [digits, 28, 28] uint8: 0 for paper, 255 for ink.
     """
     y, x = _points(len(labels), rng) * (FINE / SIZE) + (FINE - 1) / 2
     # A point beyond the border has the border's colour, which is paper.

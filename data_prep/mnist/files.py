@@ -23,13 +23,13 @@ def read(path: Path) -> dict[str, Digits]:
     """Reads the training and the test digits.
 
     Args:
-        path: a folder of the four IDX files, or an .npz file.
+      path: a folder of the four IDX files, or an .npz file.
 
     Returns:
-        For "train" and "test", images [digits, 28, 28] and labels [digits], both uint8.
+      For "train" and "test", images [digits, 28, 28] and labels [digits], both uint8.
 
     Raises:
-        DataError: a file is missing or wrong; the message names it.
+      DataError: a file is missing or wrong; the message names it.
     """
     if path.is_dir():
         members = {

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep mnist`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: a file or an option is wrong.
+      DataError: a file or an option is wrong.
     """
     start = time.monotonic()
     for name, least in (("valid", 1), ("seed", 0)):
@@ -127,13 +127,12 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
     """Renders digits in random order and random fonts, each of the ten equally often.
 
     Args:
-        count: the number of digits.
-        split: names the work while its progress is shown.
-        rng: the source of all random choices.
+      count: the number of digits.
+      split: names the work while its progress is shown.
+      rng: the source of all random choices.
 
     Returns:
-        images: [count, 28, 28] uint8.
-        labels: [count] uint8.
+      images: [count, 28, 28] uint8. labels: [count] uint8.
     """
     labels = rng.permutation(count) % 10
     images = []
@@ -148,15 +147,18 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
 def split_off_validation(
     digits: dict[str, files.Digits], num_valid: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Moves some of the training digits to validation, and returns the file's datasets by name.
+    """Moves some of the training digits to validation.
 
     Args:
-        digits: the images and labels of "train" and "test".
-        num_valid: the number of digits to move. They are drawn at random.
-        seed: the draw's seed.
+      digits: the images and labels of "train" and "test".
+      num_valid: the number of digits to move. They are drawn at random.
+      seed: the draw's seed.
+
+    Returns:
+      The file's datasets, by name.
 
     Raises:
-        DataError: no training digit would be left.
+      DataError: no training digit would be left.
     """
     (images, labels), test = digits["train"], digits["test"]
     if num_valid >= len(labels):

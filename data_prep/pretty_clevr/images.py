@@ -58,13 +58,13 @@ def render(
     """Renders scenes.
 
     Args:
-        positions: [scenes, 8, 2] floats, x and y in [0, 1).
-        colours: [scenes, 8] integers, indices in `COLOURS`.
-        markers: [scenes, 8] integers, indices in `MARKERS`.
-        size: width and height of an image, in pixels.
+      positions: [scenes, 8, 2] floats, x and y in [0, 1).
+      colours: [scenes, 8] integers, indices in `COLOURS`.
+      markers: [scenes, 8] integers, indices in `MARKERS`.
+      size: width and height of an image, in pixels.
 
     Returns:
-        [scenes, size, size, 3] uint8: red, green and blue.
+      [scenes, size, size, 3] uint8: red, green and blue.
     """
     images = np.full((len(positions), size, size, 3), BACKGROUND, np.uint8)
     scale = size / (1 + 2 * MARGIN)  # pixels

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep pretty_clevr`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     parser.add_argument(
         "--out", type=Path, default=Path("data/pretty_clevr.h5"), help="file to write (%(default)s)"
@@ -88,10 +88,10 @@ def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: an option is wrong.
+      DataError: an option is wrong.
     """
     start = time.monotonic()
     if args.seed < 0:

@@ -22,10 +22,10 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of a Pretty-CLEVR file's arrays, a phrase each.
 
     Args:
-        datasets: arrays by their path in the file, with images or without.
+      datasets: arrays by their path in the file, with images or without.
 
     Raises:
-        DataError: something is wrong.
+      DataError: something is wrong.
     """
     with_images = any(name.endswith("/images") for name in datasets)
     verified = [check_layout(datasets, {**LAYOUT, **(IMAGES if with_images else {})})]

@@ -17,17 +17,17 @@ def split_pools(
     """Splits puzzles at random into pools, so that equivalent puzzles are in the same pool.
 
     Args:
-        kinds: [puzzles] integers, equal for equivalent puzzles.
-        sizes: the numbers of puzzles of the "test" and the "valid" pool. A pool becomes smaller
-            where equivalent puzzles do not fit into it together. The rest are the "train" pool.
-        rng: the source of all random choices.
+      kinds: [puzzles] integers, equal for equivalent puzzles.
+      sizes: the numbers of puzzles of the "test" and the "valid" pool. A pool becomes smaller where
+        equivalent puzzles do not fit into it together. The rest are the "train" pool.
+      rng: the source of all random choices.
 
     Returns:
-        pools: the indices of each split's puzzles, ascending.
-        notes: the pools' sizes and how many puzzles had to stay together.
+      pools: the indices of each split's puzzles, ascending. notes: the pools' sizes and how many
+      puzzles had to stay together.
 
     Raises:
-        DataError: a pool is left empty.
+      DataError: a pool is left empty.
     """
     _, kind, count = np.unique(kinds, return_inverse=True, return_counts=True)
     place = rng.permutation(len(count))[kind]
@@ -55,14 +55,14 @@ def make_examples(
     """Makes the examples of a split from its pool, as many of each level from 0 to 17.
 
     Args:
-        puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
-        solutions: [pool, 81] uint8.
-        per_level: the number of examples of each level.
-        rng: the source of all random choices.
+      puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
+      solutions: [pool, 81] uint8.
+      per_level: the number of examples of each level.
+      rng: the source of all random choices.
 
     Returns:
-        "puzzle" [examples, 81] uint8, "solution" [examples, 81] uint8, "givens" [examples] uint8
-        and "pool_puzzle" [examples] int32, as in the file's schema.
+      "puzzle" [examples, 81] uint8, "solution" [examples, 81] uint8, "givens" [examples] uint8 and
+      "pool_puzzle" [examples] int32, as in the file's schema.
     """
     levels = []
     for level in LEVELS:

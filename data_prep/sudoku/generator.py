@@ -19,12 +19,11 @@ def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray,
     Few puzzles get below 24 givens.
 
     Args:
-        count: the number of puzzles in all batches together.
-        rng: the source of all random choices.
+      count: the number of puzzles in all batches together.
+      rng: the source of all random choices.
 
     Yields:
-        puzzles: [batch, 81] uint8, row by row, 0 for a blank.
-        solutions: [batch, 81] uint8.
+      puzzles: [batch, 81] uint8, row by row, 0 for a blank. solutions: [batch, 81] uint8.
     """
     while count > 0:
         blank = np.zeros((min(count, BATCH), 81), np.uint8)

@@ -25,17 +25,17 @@ def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray]:
     """Returns the puzzles of a list and their solutions.
 
     Args:
-        path: the list; see `data_prep.sudoku.puzzles` for its form.
-        most_givens: the most givens that a puzzle may have.
+      path: the list; see `data_prep.sudoku.puzzles` for its form.
+      most_givens: the most givens that a puzzle may have.
 
     Returns:
-        puzzles: [puzzles, 81] uint8, 0 for a blank, in the list's order.
-        solutions: [puzzles, 81] uint8.
+      puzzles: [puzzles, 81] uint8, 0 for a blank, in the list's order. solutions: [puzzles, 81]
+      uint8.
 
     Raises:
-        DataError: the file is cut short or empty, a line is not a puzzle, a puzzle has too few or
-            too many givens, or it does not have exactly one solution. The message names the first
-            such line.
+      DataError: the file is cut short or empty, a line is not a puzzle, a puzzle has too few or too
+        many givens, or it does not have exactly one solution. The message names the first such
+        line.
     """
     lines = read_lines(path)
     try:

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep sudoku`.
 
     Args:
-        parser: the command's own parser.
+      parser: the command's own parser.
     """
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
@@ -94,10 +94,10 @@ def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
 
     Args:
-        args: the parsed options.
+      args: the parsed options.
 
     Raises:
-        DataError: the list or an option is wrong.
+      DataError: the list or an option is wrong.
     """
     start = time.monotonic()
     _check_options(args)

@@ -20,15 +20,15 @@ _CHARACTERS = frozenset("0123456789.")
 
 
 class PuzzleError(DataError):
-    """A line that is not a puzzle. The message quotes the line and says what is wrong with it.
+    """A line that is not a puzzle.
 
-    Attributes:
-        index: the line's index among the lines that were parsed.
-        cell: the index of the line's first wrong character; None if its length is wrong.
+    Args:
+      message: quotes the line and says what is wrong with it.
+      index: the line's index among the lines that were parsed.
+      cell: the index of the line's first wrong character; None if its length is wrong.
     """
 
     def __init__(self, message: str, index: int, cell: int | None = None) -> None:
-        """Takes the message and the attributes."""
         super().__init__(message)
         self.index, self.cell = index, cell
 
@@ -37,10 +37,10 @@ def read_lines(path: Path) -> list[str]:
     """Returns the lines of a list of puzzles.
 
     Args:
-        path: the list, plain or .gz.
+      path: the list, plain or .gz.
 
     Raises:
-        DataError: the file is empty, or a .gz file that is cut short or damaged.
+      DataError: the file is empty, or a .gz file that is cut short or damaged.
     """
     lines = input_files.read_file(path).splitlines()
     if not lines:
@@ -52,13 +52,13 @@ def parse_puzzles(lines: Sequence[str]) -> np.ndarray:
     """Returns the digits of puzzles.
 
     Args:
-        lines: the puzzles, each of 81 characters.
+      lines: the puzzles, each of 81 characters.
 
     Returns:
-        [puzzles, 81] uint8, 0 for a blank.
+      [puzzles, 81] uint8, 0 for a blank.
 
     Raises:
-        PuzzleError: a line has another length, or another character than a digit or '.'.
+      PuzzleError: a line has another length, or another character than a digit or '.'.
     """
     for index, line in enumerate(lines):
         if len(line) != 81:
@@ -79,10 +79,10 @@ def repeats_digit(puzzles: np.ndarray) -> np.ndarray:
     """Returns which units of each puzzle hold a digit more than once.
 
     Args:
-        puzzles: [puzzles, 81] integers, 0 for a blank.
+      puzzles: [puzzles, 81] integers, 0 for a blank.
 
     Returns:
-        [puzzles, 27] bool, in the order of `UNITS`.
+      [puzzles, 27] bool, in the order of `UNITS`.
     """
     digits = np.sort(puzzles[:, UNITS], axis=2)
     return ((digits[..., 1:] == digits[..., :-1]) & (digits[..., 1:] > 0)).any(axis=2)
@@ -92,6 +92,6 @@ def quoted(line: str) -> str:
     """Returns a line in quotes, cut after 90 characters.
 
     Args:
-        line: the line.
+      line: the line.
     """
     return repr(line if len(line) <= 90 else line[:90] + "...")

@@ -31,15 +31,15 @@ def solve(
     number of solutions.
 
     Args:
-        puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. A puzzle whose givens
-            contradict each other has no solution.
-        max_solutions: the search for a puzzle ends when it has found so many. 1 solves a puzzle,
-            and 2 also tells whether the solution is the only one.
-        rng: draws the digit that is tried first. Without it, the smallest one is tried first.
+      puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. A puzzle whose givens
+        contradict each other has no solution.
+      max_solutions: the search for a puzzle ends when it has found so many. 1 solves a puzzle, and
+        2 also tells whether the solution is the only one.
+      rng: draws the digit that is tried first. Without it, the smallest one is tried first.
 
     Returns:
-        solutions: [puzzles, 81] uint8, one of the solutions found; zeros if there is none.
-        counts: [puzzles] int64, the number of solutions found, at most `max_solutions`.
+      solutions: [puzzles, 81] uint8, one of the solutions found; zeros if there is none. counts:
+      [puzzles] int64, the number of solutions found, at most `max_solutions`.
     """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)

@@ -25,11 +25,11 @@ def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
     equivalent puzzles have to stay together.
 
     Args:
-        puzzles: [puzzles, 81] integers, 0 for a blank.
-        solutions: [puzzles, 81] integers 1 to 9, the only solution of each.
+      puzzles: [puzzles, 81] integers, 0 for a blank.
+      solutions: [puzzles, 81] integers 1 to 9, the only solution of each.
 
     Returns:
-        [puzzles] uint64, the fingerprints.
+      [puzzles] uint64, the fingerprints.
     """
     starts = range(0, len(puzzles), BATCH)
     pieces = [slice(start, start + BATCH) for start in starts]

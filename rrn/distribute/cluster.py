@@ -1,4 +1,4 @@
-"""A cluster: its processes' roles and addresses, and who of them answers. Needs no TensorFlow.
+"""A cluster: its processes' roles and addresses, and which of them answer. Needs no TensorFlow.
 
 A cluster is described as TensorFlow and its Kubernetes operators do, by the environment variable
 TF_CONFIG: {"cluster": {"chief": ["host:port"], "worker": [...], "ps": [...]}, "task": {"type":
@@ -48,16 +48,37 @@ class Cluster:
         _check(self.addresses, self.role, self.index)
 
     def processes(self, *roles: str) -> list[Process]:
-        """The processes of some roles: (role, index, address) of each."""
+        """Lists the processes of some roles.
+
+        Args:
+          *roles: the roles.
+
+        Returns:
+          (role, index, address) of each.
+        """
         return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
 
     def devices(self, role: str, kind: str = "/device:CPU:0") -> list[str]:
-        """The full name of the device `kind` of every process of a role."""
+        """Names a device of every process of a role.
+
+        Args:
+          role: the role.
+          kind: the device's name within its process.
+
+        Returns:
+          The full names.
+        """
         return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
 
 
 def parse_tf_config(text: str) -> Cluster:
-    """The cluster that a value of TF_CONFIG describes.
+    """Reads a value of TF_CONFIG.
+
+    Args:
+      text: the value.
+
+    Returns:
+      The cluster that it describes.
 
     Raises:
       ValueError: the text is not JSON, or does not describe a cluster that this process is part of.
@@ -104,7 +125,7 @@ def _check(addresses, role, index):
 
 
 def find_cluster(local: str | None) -> Cluster | None:
-    """The cluster that this process is part of, if it is part of one.
+    """Finds the cluster that this process is part of, if it is part of one.
 
     Args:
       local: the flag --local_cluster, as "ps=2,worker=7". With it this process is the chief of so
@@ -162,12 +183,19 @@ def _ip(host):
 
 
 def host_port(address: str) -> tuple[str, int]:
-    """The parts of an address, "host:port"."""
+    """Takes an address apart.
+
+    Args:
+      address: "host:port".
+
+    Returns:
+      (host, port).
+    """
     host, _, port = address.rpartition(":")
     return host, int(port)
 
 
-# Who answers
+# Which processes answer
 
 
 def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
@@ -203,7 +231,7 @@ def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) 
       timeout: as of `probe`.
 
     Returns:
-      Process -> what `probe` says, for those of which it says something.
+      Process -> what `probe` says, for the processes at which something is wrong.
     """
     processes = list(processes)
     with ThreadPoolExecutor(max(1, len(processes))) as pool:
@@ -214,8 +242,12 @@ def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) 
 def wait_for(processes: Sequence[Process], timeout: float) -> None:
     """Waits until servers of all of the processes answer.
 
+    Args:
+      processes: the processes.
+      timeout: the seconds in which they must.
+
     Raises:
-      ConnectionError: some do not after `timeout` seconds; the message names them.
+      ConnectionError: some do not in time; the message names them.
     """
     deadline = time.monotonic() + timeout
     left = timeout
@@ -230,14 +262,27 @@ def wait_for(processes: Sequence[Process], timeout: float) -> None:
 
 
 def describe(processes: Iterable[Process]) -> str:
-    """The processes' roles, indices and addresses in words."""
+    """Names processes in words.
+
+    Args:
+      processes: the processes.
+
+    Returns:
+      Their roles, indices and addresses.
+    """
     return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
 
 
 def has_ended(address: str) -> bool:
-    """Whether the process at an address has ended: it refuses connections for `GONE_SECONDS`.
+    """Finds out whether a process has ended: it refuses connections for `GONE_SECONDS`.
 
     One that is stopped for a while has not.
+
+    Args:
+      address: the process's, "host:port".
+
+    Returns:
+      Whether it has ended.
     """
     deadline = time.monotonic() + GONE_SECONDS
     while not is_reachable(address):
@@ -248,7 +293,14 @@ def has_ended(address: str) -> bool:
 
 
 def is_reachable(address: str) -> bool:
-    """Whether a process takes connections at an address, "host:port"."""
+    """Tries whether a process takes connections.
+
+    Args:
+      address: the process's, "host:port".
+
+    Returns:
+      Whether it does.
+    """
     try:
         with socket.create_connection(host_port(address), timeout=SILENT_SECONDS):
             return True

@@ -22,13 +22,20 @@ def keep_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
-        libc.mallopt(M_ARENA_MAX, 1)  # other threads' arenas give back whatever is said
+        libc.mallopt(M_ARENA_MAX, 1)  # arenas of other threads give memory back in any case
         libc.mallopt(M_TRIM_THRESHOLD, -1)  # never
         libc.mallopt(M_MMAP_THRESHOLD, 2**25)  # the most it takes
 
 
 def cpu_beside(device: str) -> str:
-    """The name of the first CPU of the process that has `device`."""
+    """Names the first CPU of the process that has a device.
+
+    Args:
+      device: the device's name.
+
+    Returns:
+      The CPU's name.
+    """
     spec = tf.DeviceSpec.from_string(device)
     if spec.job in (None, "localhost"):
         return CPU
@@ -57,7 +64,7 @@ def _logical_cpus(count):
 
 
 def parse_devices(flag: str) -> list[str]:
-    """One device name for each tower.
+    """Reads the flag --devices: one device name for each tower.
 
     Must be called before TensorFlow's first operation if it is to make logical CPU devices.
 

@@ -13,7 +13,7 @@ def average_gradients(
     weights: Sequence[float | tf.Tensor],
     devices: Sequence[str] | None = None,
 ) -> list[Gradient]:
-    """The mean over towers of each variable's gradient, weighted by numbers of examples.
+    """Averages each variable's gradients over towers, weighted by numbers of examples.
 
     Args:
       tower_gradients: for each tower a list with one gradient for each variable. None stands for a

@@ -44,7 +44,11 @@ def _imports(library, name):
 
 @contextlib.contextmanager
 def listening_only_on(host: str, port: int) -> Iterator[None]:
-    """Within it TensorFlow's servers that bind `port` do so on the address of `host` alone.
+    """Within it TensorFlow's servers that bind a port do so on one address alone.
+
+    Args:
+      host: the name of the address.
+      port: the port.
 
     Raises:
       ConnectionError: `port` is open on another address when the scope ends. This happens where the

@@ -41,6 +41,9 @@ def running(cluster: Cluster) -> Iterator[None]:
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
+
+    Args:
+      cluster: the cluster, of which this process is the chief.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")

@@ -15,7 +15,13 @@ AXES = "longest", "0", "1", "2", "3"
 
 
 class VariableSize(NamedTuple):
-    """A variable before it exists. `bytes` is that of its values, without the optimizer's slots."""
+    """A variable before it exists.
+
+    Attributes:
+      name: the variable's name.
+      shape: its shape.
+      bytes: the bytes of its values, without the optimizer's slots.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -23,7 +29,13 @@ class VariableSize(NamedTuple):
 
 
 class Length(NamedTuple):
-    """How long a variable is along the axis that it may be cut along; a scalar's length is 1."""
+    """How long a variable is along the axis that it may be cut along.
+
+    Attributes:
+      axis: the axis.
+      length: the length along it; a scalar's is 1.
+      bytes: the bytes of the whole variable.
+    """
 
     axis: int
     length: int
@@ -31,7 +43,14 @@ class Length(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What a server holds of a variable: `length` slices along `axis`, from slice `first` on."""
+    """What a server holds of a variable.
+
+    Attributes:
+      server: the server's number.
+      axis: the axis along which the variable is cut.
+      first: the first slice that the server holds.
+      length: how many slices it holds.
+    """
 
     server: int
     axis: int
@@ -59,22 +78,51 @@ def measure(variable: VariableSize, axis: str) -> Length:
 
 
 def whole(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Every variable on the first server."""
+    """Plans every variable on the first server.
+
+    Args:
+      lengths: the variables' lengths.
+      num_servers: the number of servers.
+
+    Returns:
+      The plan.
+    """
     return [[Shard(0, axis, 0, length)] for axis, length, _ in lengths]
 
 
 def round_robin(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Whole variables, dealt to the servers in the order of their creation."""
+    """Deals whole variables to the servers in the order of their creation.
+
+    Args:
+      lengths, num_servers: as of `whole`.
+
+    Returns:
+      The plan.
+    """
     return _deal(lengths, num_servers, lambda variable: 1)
 
 
 def fixed_shards(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Every variable in as many shards as there are servers, or slices if it has fewer."""
+    """Cuts every variable into as many shards as there are servers, or slices if it has fewer.
+
+    Args:
+      lengths, num_servers: as of `whole`.
+
+    Returns:
+      The plan.
+    """
     return _deal(lengths, num_servers, lambda variable: min(num_servers, variable.length))
 
 
 def min_size(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """As `fixed_shards`, but in fewer shards where they would be below `MIN_SHARD_BYTES`."""
+    """Cuts as `fixed_shards`, but into fewer shards where they would be below `MIN_SHARD_BYTES`.
+
+    Args:
+      lengths, num_servers: as of `whole`.
+
+    Returns:
+      The plan.
+    """
 
     def count(variable):
         return max(1, min(num_servers, variable.length, variable.bytes // MIN_SHARD_BYTES))
@@ -99,7 +147,14 @@ def _deal(lengths, num_servers, num_shards):
 
 
 def balanced(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Largest first onto the emptiest server; split is only what would make it too large."""
+    """Puts the largest first onto the emptiest server; cuts only what would make it too large.
+
+    Args:
+      lengths, num_servers: as of `whole`.
+
+    Returns:
+      The plan.
+    """
     loads = [0.0] * num_servers
     mean = sum(variable.bytes for variable in lengths) / num_servers
     plan = [[] for _ in lengths]
@@ -132,7 +187,7 @@ CUTTING = "fixed_shards", "min_size", "balanced"  # the policies that need an ax
 def place(
     policy: str, variables: Sequence[VariableSize], num_servers: int, axis: str = "longest"
 ) -> Plan:
-    """The plan of a policy, called by its name.
+    """Makes the plan of a policy.
 
     Args:
       policy: a name in `POLICIES`.
@@ -157,7 +212,16 @@ def place(
 
 
 def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> list[int]:
-    """The bytes on each server."""
+    """Counts the bytes on each server.
+
+    Args:
+      plan: the plan.
+      variables: the variables that were planned.
+      num_servers: the number of servers.
+
+    Returns:
+      For each server its bytes.
+    """
     loads = [0] * num_servers
     for variable, shards in zip(variables, plan, strict=True):
         total = sum(shard.length for shard in shards)
@@ -167,6 +231,13 @@ def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int
 
 
 def imbalance(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> float:
-    """The largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst."""
+    """Measures how unevenly a plan fills the servers.
+
+    Args:
+      plan, variables, num_servers: as of `server_bytes`.
+
+    Returns:
+      The largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst.
+    """
     loads = server_bytes(plan, variables, num_servers)
     return max(loads) * num_servers / sum(loads)

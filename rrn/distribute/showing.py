@@ -38,9 +38,15 @@ def list_activations(towers: Mapping[str, Sequence[Activation]]) -> list[dict[st
 
 
 def format_activations(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of `list_activations` as a table.
+    """Writes what towers have of their own as a table.
 
     Of a network's steps the first alone is shown, and of the tensors of a list that are alike one.
+
+    Args:
+      rows: what `list_activations` returned.
+
+    Returns:
+      Several lines.
     """
     table = [("tower", "tensor of its own", "shape", "type", "device")]
     shown = [row for row in rows if _step(row) in (None, 1)]
@@ -74,7 +80,7 @@ def _step(row):
 def graph_with_variables(
     function: Any, variables: Sequence[tf.Variable], names: Names | None = None
 ) -> Any:
-    """The graph of a traced function, in which variables have their names and their devices.
+    """Makes the graph of a traced function, in which variables have their names and their devices.
 
     In TensorFlow's own graph a variable is an argument without a device.
 
@@ -106,7 +112,12 @@ def graph_with_variables(
 
 
 def write_graph(folder: Path, graph_def: Any) -> None:
-    """Writes a graph that `tensorboard --logdir` of the folder, or of one above it, shows."""
+    """Writes a graph that `tensorboard --logdir` of the folder, or of one above it, shows.
+
+    Args:
+      folder: where to write.
+      graph_def: the GraphDef.
+    """
     writer = tf.summary.create_file_writer(str(folder))
     with writer.as_default():
         tf.summary.graph(graph_def)

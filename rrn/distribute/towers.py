@@ -19,7 +19,15 @@ from rrn.reading import reading_scope
 
 
 class Activation(NamedTuple):
-    """A tensor of one tower. Sizes that differ from batch to batch are None in its shape."""
+    """A tensor of one tower.
+
+    Attributes:
+      name: what it is.
+      shape: its shape; a size that differs from batch to batch is None. None where it has no known
+        number of axes.
+      dtype: its type's name.
+      device: the device that it is on.
+    """
 
     name: str
     shape: list[int | None] | None
@@ -56,7 +64,7 @@ def tower_gradients(
     batch: Any,
     variables: Sequence[Sequence[tf.Variable]],
 ) -> TowerResult:
-    """One tower: losses of a batch and the gradients of each, from one forward pass.
+    """Computes losses of a batch and the gradients of each, from one forward pass.
 
     Args:
       device: the tower's device.

@@ -39,7 +39,7 @@ class Placement:
     def scope(
         self, stand_ins: Mapping[str, str] | None = None
     ) -> contextlib.AbstractContextManager:
-        """A scope in which variables are created in their places, split into their shards.
+        """Makes a scope in which variables are created in their places, split into their shards.
 
         Args:
           stand_ins: maps devices to those on which their variables are created instead.
@@ -68,7 +68,14 @@ class Placement:
         return tf.variable_creator_scope(create)
 
     def balance(self, policy: str) -> str:
-        """A line with each server's bytes, and the imbalance."""
+        """Writes a line with each server's bytes, and the imbalance.
+
+        Args:
+          policy: the name that begins the line.
+
+        Returns:
+          The line.
+        """
         args = self.plan, self.variables, len(self.servers)
         loads = ", ".join(f"{load:,}" for load in server_bytes(*args))
         return f"{policy:<14}largest server / mean {imbalance(*args):.3f}  (bytes: {loads})"
@@ -119,9 +126,15 @@ def plan_placement(
 
 
 def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
-    """The sizes of the variables that `create()` makes, in order.
+    """Measures the variables that a function makes.
 
     Nothing is computed for it, and no memory is taken.
+
+    Args:
+      create: the function.
+
+    Returns:
+      The variables' sizes, in the order of their creation.
     """
     sizes = []
 
@@ -143,12 +156,15 @@ def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
 def format_policies(
     variables: Sequence[VariableSize], servers: Sequence[str], axis: str = "longest"
 ) -> str:
-    """A line for every policy that puts variables on servers: their bytes and the imbalance.
+    """Writes a line for every policy that puts variables on servers.
 
     Args:
       variables: the variables.
       servers: names of devices.
       axis: the axis along which variables are cut by the policies that cut them.
+
+    Returns:
+      Several lines, each with the servers' bytes and the imbalance.
     """
 
     def line(policy):
@@ -159,7 +175,14 @@ def format_policies(
 
 
 def short_device(name: str) -> str:
-    """CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0; another machine's job stays."""
+    """Shortens a device's name: CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0.
+
+    Args:
+      name: the device's full name.
+
+    Returns:
+      The short name, in which the job of another process stays.
+    """
     spec = tf.DeviceSpec.from_string(name)
     local = spec.job in (None, "localhost")
     place = "" if local else f"/job:{spec.job}/task:{spec.task}/"
@@ -209,7 +232,14 @@ def list_variables(
 
 
 def format_variables(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of `list_variables` as a table, with totals below."""
+    """Writes variables as a table, with totals below.
+
+    Args:
+      rows: what `list_variables` returned.
+
+    Returns:
+      Several lines.
+    """
     table = [("name", "shape", "bytes", "trained in", "device", "readers (reads an update)")]
     for row in rows:
         shape, size = "x".join(map(str, row["shape"])), f"{row['bytes']:,}"

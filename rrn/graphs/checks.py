@@ -32,18 +32,45 @@ def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
 
 
 def check_graph(name: str, graph: Any) -> None:
-    """Refuses what is no graph."""
+    """Refuses what is no graph.
+
+    Args:
+      name: the function, for the message.
+      graph: a graph, or something else.
+
+    Raises:
+      ValueError: it is no `Graph`.
+    """
     if not isinstance(graph, Graph):
         raise ValueError(f"{name}: graph must be an rrn.Graph, got {type(graph).__name__}")
 
 
 def check_nodes(name: str, graph: Graph, nodes: tf.Tensor) -> None:
-    """Refuses values that are not one row for each node of a graph."""
+    """Refuses values that are not one row for each node of a graph.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph.
+      nodes: what should be `[nodes, size]`.
+
+    Raises:
+      ValueError: the values have another shape.
+    """
     check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
 
 
 def check_globals(name: str, graph: Graph, globals_: tf.Tensor, size: int | None = None) -> None:
-    """Refuses globals that are not one row for each graph."""
+    """Refuses globals that are not one row for each graph.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph or graphs.
+      globals_: what should be `[graphs, size]`.
+      size: the size of a row, None where any is right.
+
+    Raises:
+      ValueError: the globals have another shape.
+    """
     axes = "[graphs, size]" if size is None else "[graphs, global_size]"
     check_shape(name, globals_, axes, [graph.known_sizes().graphs, size])
 
@@ -82,7 +109,15 @@ def check_message_sums(
     edges: EdgeValues | None,
     edge_weights: EdgeValues | None,
 ) -> None:
-    """Refuses wrong arguments of `Graph.message_sums`."""
+    """Refuses wrong arguments of `Graph.message_sums`.
+
+    Args:
+      graph: the graph.
+      senders, receivers, edges, edge_weights: as of `Graph.message_sums`.
+
+    Raises:
+      ValueError: an argument has a shape that does not fit the graph.
+    """
     name = f"{type(graph).__name__}.message_sums"
     check_nodes(f"{name}: senders", graph, senders)
     check_nodes(f"{name}: receivers", graph, receivers)
@@ -91,7 +126,14 @@ def check_message_sums(
 
 
 def known_value(name: str, value: Any) -> np.ndarray:
-    """Returns a value that is known on the host, for `Graph.validate`.
+    """Finds a value on the host, for `Graph.validate`.
+
+    Args:
+      name: the function and the argument.
+      value: a tensor, an array or numbers.
+
+    Returns:
+      The value as an array.
 
     Raises:
       ValueError: the value is known only when a traced function runs.
@@ -107,8 +149,13 @@ def known_value(name: str, value: Any) -> np.ndarray:
 def validate_indices(name: str, indices: np.ndarray, bound: int) -> None:
     """Refuses indices that are below 0, or not below a bound.
 
+    Args:
+      name: the function and the argument.
+      indices: integers of any shape.
+      bound: what no index reaches.
+
     Raises:
-      ValueError: with the first wrong index and its place.
+      ValueError: an index is out of range; the message has the first one and its place.
     """
     wrong = np.argwhere((indices < 0) | (indices >= bound))
     if len(wrong):

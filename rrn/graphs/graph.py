@@ -41,9 +41,10 @@ class FusedSums(Protocol):
 class KnownSizes(NamedTuple):
     """What is known of a graph's sizes when a function is traced.
 
-    nodes, graphs: their numbers, padding nodes included; None where not known.
-    edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with the
-      shape of each part.
+    Attributes:
+      nodes, graphs: their numbers, padding nodes included; None where not known.
+      edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with
+        the shape of each part.
     """
 
     nodes: int | None = None
@@ -63,15 +64,20 @@ class Graph(abc.ABC):
     """
 
     def known_sizes(self) -> KnownSizes:
-        """Returns what is known of the sizes without running anything; wrong calls are found by it.
+        """Says what is known of the sizes without running anything; wrong calls are found by it.
 
-        As it is, nothing is known.
+        Returns:
+          The sizes; by default nothing is known.
         """
         return KnownSizes()
 
     @abc.abstractmethod
     def edge_shape(self) -> EdgeValues:
-        """Returns the edge shape, as an integer tensor; for a union a list of those."""
+        """Computes the edge shape.
+
+        Returns:
+          An integer tensor; for a union a list of those.
+        """
 
     @abc.abstractmethod
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -153,8 +159,9 @@ class Graph(abc.ABC):
     def validate(self) -> None:
         """Checks the values that a graph was made of, on the host; other methods trust them.
 
-        A wrong index is an error on a CPU in some operations, and adds up elsewhere or nothing on
-        others. Call it once for graphs that come from outside, not within a `tf.function`.
+        With a wrong index some operations fail on a CPU. Others add messages to a wrong node, or
+        lose them, and say nothing. Call `validate` once for graphs that come from outside, not
+        within a `tf.function`.
 
         Raises:
           ValueError: an index is out of range, numbers do not fit each other, or values are not

@@ -61,7 +61,11 @@ class SparseGraph(GraphValue):
 
     @classmethod
     def spec(cls) -> tf.TypeSpec:
-        """Returns the type of sparse graphs of any sizes, such as for an `input_signature`."""
+        """Describes sparse graphs of any sizes, such as for an `input_signature`.
+
+        Returns:
+          Their type.
+        """
         row, number = tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)
         return cls.Spec(row, row, number, row, number)
 

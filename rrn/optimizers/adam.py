@@ -9,15 +9,22 @@ from rrn.reading import shards
 
 
 class Adam(Optimizer):
-    """At update t = 1, 2, ..., with the gradient g of a variable w:
+    """Changes variables as Kingma and Ba (2015) propose, with TensorFlow 1's formula.
 
-    rate_t = rate sqrt(1 - β2^t) / (1 - β1^t)
-    m = β1 m + (1 - β1) g
-    v = β2 v + (1 - β2) g²
-    w = w - rate_t m / (sqrt(v) + ε)
+    At update t = 1, 2, ..., with the gradient g of a variable w:
 
-    This is TensorFlow 1's formula, which adds ε to the uncorrected sqrt(v). The slots m and v stand
-    beside their variable.
+        rate_t = rate sqrt(1 - β2^t) / (1 - β1^t)
+        m = β1 m + (1 - β1) g
+        v = β2 v + (1 - β2) g²
+        w = w - rate_t m / (sqrt(v) + ε)
+
+    The formula adds ε to the uncorrected sqrt(v). The slots m and v stand beside their variable.
+
+    Args:
+      variables: the variables to train, whole or in shards.
+      beta_1: β1, the decay of the gradient's average m.
+      beta_2: β2, the decay of the squared gradient's average v.
+      epsilon: ε.
     """
 
     def __init__(
@@ -27,14 +34,6 @@ class Adam(Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
     ):
-        """Creates the slots.
-
-        Args:
-          variables: the variables to train, whole or in shards.
-          beta_1: β1, the decay of the gradient's average m.
-          beta_2: β2, the decay of the squared gradient's average v.
-          epsilon: ε.
-        """
         super().__init__(variables, name="adam")
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.m = [create_slot(variable, "m") for variable in variables]

@@ -12,16 +12,15 @@ from rrn.reading import shards
 class AveragedWeights(tf.Module):
     """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
 
-    Each average stands beside its variable, in the same shards.
+    The averages begin with the variables' values. Each stands beside its variable, in the same
+    shards.
+
+    Args:
+      variables: the variables w, whole or in shards.
+      decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
     """
 
     def __init__(self, variables: Sequence[tf.Variable], decay: float):
-        """Creates the averages, which begin with the variables' values.
-
-        Args:
-          variables: the variables w, whole or in shards.
-          decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
-        """
         super().__init__(name="averages")
         self.decay, self.variables_ = decay, variables
         self.averages = [create_slot(variable, "average") for variable in variables]

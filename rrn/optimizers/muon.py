@@ -12,18 +12,30 @@ from rrn.sharded import ShardedVariable
 
 
 class Muon(Optimizer):
-    """At every update, with the gradient g of a matrix w:
+    """Changes matrices by updates with equally long directions, and other variables as Adam.
 
-    m = μ m + g
-    w = w - rate λ w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
+    At every update, with the gradient g of a matrix w:
+
+        m = μ m + g
+        w = w - rate λ w - 0.2 sqrt(max(rows, columns)) rate O(g + μ m)
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
-    fit.) O is `orthogonalized`: it makes all directions of the update equally long, so that a
-    direction in which the gradients are small is learned, too.
+    fit.) O is `orthogonalized`, so that a direction in which the gradients are small is learned,
+    too.
 
     All variables that are no matrices are Adam's. A matrix in shards is put together on the device
     of its first shard. Muon does not lock a variable while it changes it, as Adam does: of two
     workers that update at the same time, one may overwrite the other's m.
+
+    Args:
+      variables: the variables to train, whole or in shards.
+      exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
+        advises this for the weights of inputs and outputs. An empty one excludes nothing.
+      weight_decay: λ. What is Adam's does not decay.
+      momentum: μ.
+
+    Raises:
+      ValueError: `exclude` is no regular expression, or is found in no matrix's name.
     """
 
     def __init__(
@@ -33,18 +45,6 @@ class Muon(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.95,
     ):
-        """Creates the slots.
-
-        Args:
-          variables: the variables to train, whole or in shards.
-          exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
-            advises this for the weights of inputs and outputs. An empty one excludes nothing.
-          weight_decay: λ. What is Adam's does not decay.
-          momentum: μ.
-
-        Raises:
-          ValueError: `exclude` is no regular expression, or is found in no matrix's name.
-        """
         super().__init__(variables, name="muon")
         self.weight_decay, self.momentum = weight_decay, momentum
         matrices = [variable for variable in variables if variable.shape.rank == 2]

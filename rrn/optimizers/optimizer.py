@@ -10,10 +10,14 @@ Gradient = tf.Tensor | tf.IndexedSlices | None
 
 
 class Optimizer(tf.Module):
-    """Changes variables by their gradients; the base class of all optimizers."""
+    """Changes variables by their gradients; the base class of all optimizers.
+
+    Args:
+      variables: the variables to train, whole or in shards, in the order of their gradients.
+      name: the first part of the slots' names in checkpoints.
+    """
 
     def __init__(self, variables: Sequence[tf.Variable], name: str):
-        """Takes the variables, whole or in shards, in the order of their gradients."""
         super().__init__(name=name)
         self.variables_ = variables
 

@@ -9,14 +9,23 @@ from rrn.reading import shards
 
 
 class RMSProp(Optimizer):
-    """At every update, with the gradient g of a variable w:
+    """Changes variables by gradients that are divided by their recent size, with TensorFlow 1's
+    formula.
 
-    s = ρ s + (1 - ρ) g²
-    m = μ m + rate g / sqrt(s + ε)
-    w = w - m
+    At every update, with the gradient g of a variable w:
 
-    This is TensorFlow 1's formula: ε is within the root, and s starts at 1. The slots s and m stand
-    beside their variable.
+        s = ρ s + (1 - ρ) g²
+        m = μ m + rate g / sqrt(s + ε)
+        w = w - m
+
+    In this formula ε is within the root, and s starts at 1. The slots s and m stand beside their
+    variable.
+
+    Args:
+      variables: the variables to train, whole or in shards.
+      rho: ρ, the decay of the squared gradient's average s.
+      momentum: μ.
+      epsilon: ε.
     """
 
     def __init__(
@@ -26,14 +35,6 @@ class RMSProp(Optimizer):
         momentum: float = 0.0,
         epsilon: float = 1e-10,
     ):
-        """Creates the slots.
-
-        Args:
-          variables: the variables to train, whole or in shards.
-          rho: ρ, the decay of the squared gradient's average s.
-          momentum: μ.
-          epsilon: ε.
-        """
         super().__init__(variables, name="rmsprop")
         self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
         self.s = [create_slot(variable, "s", tf.ones_like) for variable in variables]

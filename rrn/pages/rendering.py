@@ -28,7 +28,14 @@ def render(template: str, **values: Any) -> str:
 
 
 def as_json(examples: Sequence[Example]) -> str:
-    """Writes examples as player.html takes them; numbers have three digits after the point."""
+    """Writes examples as the pages' script reads them.
+
+    Args:
+      examples: the examples.
+
+    Returns:
+      A list in JSON, in which numbers have three digits after the point.
+    """
     return json.dumps(_rounded([asdict(example) for example in examples]), separators=(",", ":"))
 
 

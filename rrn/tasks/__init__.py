@@ -19,26 +19,79 @@ names of the room.
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ml_collections import ConfigDict
 
 from rrn.fields import check_fields
+from rrn.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rrn.data import PreparedData
+    from rrn.tasks.reports import (
+        accuracy_by_kind,
+        accuracy_table,
+        draw_accuracy,
+        likeliest,
+        message_strengths,
+        one_of_each,
+        results_by_step,
+    )
+    from rrn.tasks.task import Quantity, Results, Task
+
+__all__ = [
+    "Quantity",
+    "Results",
+    "Task",
+    "accuracy_by_kind",
+    "accuracy_table",
+    "check_schema",
+    "create_task",
+    "draw_accuracy",
+    "find_task",
+    "likeliest",
+    "message_strengths",
+    "one_of_each",
+    "results_by_step",
+    "task_names",
+]
+__getattr__ = lazy_names(__name__, __all__, ["task", "reports"])
 
 NO_TASKS = {"reports", "task"}  # modules that tasks share
 
 
-def task_names():
-    """The names of all tasks."""
+def task_names() -> list[str]:
+    """Lists all tasks.
+
+    Returns:
+      Their names, sorted.
+    """
     return sorted({module.name for module in pkgutil.iter_modules(__path__)} - NO_TASKS)
 
 
-def find_task(name):
-    """The module of the task `name`, one of `task_names()`."""
+def find_task(name: str) -> ModuleType:
+    """Imports a task's room.
+
+    Args:
+      name: one of `task_names()`.
+
+    Returns:
+      The module.
+    """
     return importlib.import_module(f"rrn.tasks.{name}")
 
 
-def create_task(config, data):
-    """The task `config.task` (a module of `rrn.tasks`) on prepared data.
+def create_task(config: ConfigDict, data: "PreparedData") -> "Task":
+    """Makes the task that a config names, on prepared data.
 
-    config: the experiment's config; data: `rrn.data.PreparedData`.
+    Args:
+      config: the experiment's config.
+      data: the data that the model is made on.
+
+    Returns:
+      The task, with new variables.
 
     Raises:
       ValueError: no such task, a field of `model` that does not fit, or data of another task.
@@ -51,8 +104,17 @@ def create_task(config, data):
     return module.create_task(config.model, data)
 
 
-def check_schema(task, path, attributes):
-    """Raises ValueError where a prepared file with these attributes is not one of the task's."""
+def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:
+    """Refuses a prepared file of another task.
+
+    Args:
+      task: the task's name.
+      path: the file, for the message.
+      attributes: the file's attributes.
+
+    Raises:
+      ValueError: the file's schema and version are not among the task's.
+    """
     found = attributes.get("schema"), attributes.get("version")
     schemas = find_task(task).SCHEMAS
     if found not in schemas or type(found[1]) is not int:  # True is equal to 1

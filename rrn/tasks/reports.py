@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn import plain
 from rrn.graphs import Graph
-from rrn.network import MessageFunction
+from rrn.messages import MessageFunction
 from rrn.pages import Table
 from rrn.tasks.task import Results
 

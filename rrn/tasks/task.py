@@ -64,10 +64,14 @@ class Task(abc.ABC):
 
     A task must have `num_examples`, `make_batch` and `loss`. Everything else has a default.
 
-    Attributes:
+    Args:
       config: the experiment's `model`.
       network: the modules that run on every tower's device.
-      encoder: the modules that run on the CPU, shared by all towers.
+      encoder: the modules that run on the CPU, shared by all towers; a module without variables if
+        not given.
+
+    Attributes:
+      config, network, encoder: the arguments.
       constants: name -> what the model took from its data, numbers or words. A weights file keeps
         it, and the model is made again from it. By default nothing.
       quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
@@ -78,13 +82,6 @@ class Task(abc.ABC):
     quantities: ClassVar[Mapping[str, Quantity]] = {}
 
     def __init__(self, config: Any, network: tf.Module, encoder: tf.Module | None = None):
-        """Keeps the config and the modules.
-
-        Args:
-          config: the experiment's `model`.
-          network: what runs on every tower's device.
-          encoder: what runs on the CPU; a module without variables if not given.
-        """
         self.config, self.network = config, network
         self.encoder = tf.Module(name="encoder") if encoder is None else encoder
 
@@ -92,7 +89,14 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def num_examples(self, arrays: Arrays) -> int:
-        """Returns the number of examples of a split."""
+        """Counts the examples of a split.
+
+        Args:
+          arrays: the split's tensors.
+
+        Returns:
+          Their number.
+        """
 
     def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
         """Draws a training batch; by default all examples are equally likely.
@@ -108,11 +112,26 @@ class Task(abc.ABC):
         return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
 
     def groups(self, arrays: Arrays) -> np.ndarray | None:
-        """Returns each example's group, integers `[examples]`; by default None: no groups."""
+        """Says which examples belong together: errors are counted by group.
+
+        Args:
+          arrays: the split's tensors.
+
+        Returns:
+          Each example's group, integers `[examples]`; by default None: no groups.
+        """
         return None
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
-        """Returns the sizes `[examples]` by which a batch is sorted; by default zeros."""
+        """Measures the examples by which a batch is sorted.
+
+        Args:
+          arrays: the split's tensors.
+          examples: ids of examples `[examples]`.
+
+        Returns:
+          The sizes, integers `[examples]`; by default zeros.
+        """
         return tf.zeros_like(examples)
 
     @abc.abstractmethod
@@ -136,24 +155,36 @@ class Task(abc.ABC):
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
         """Runs the encoder, on the CPU.
 
+        Args:
+          batch: what `make_batch` returned.
+
         Returns:
           name -> what the network takes; gradients flow back through it. By default nothing.
         """
         return {}
 
     def training_only(self) -> list[Variable]:
-        """Returns variables of the network that only training needs; by default none.
+        """Lists variables of the network that only training needs.
 
         Weights with which a training begins may lack them.
+
+        Returns:
+          Whole variables; by default none.
         """
         return []
 
     def initial_state(self, num_examples: int) -> Any:
-        """Returns the state of examples that have made no step, a nest of `[num_examples, ...]`.
+        """Makes the state of examples that have made no step.
 
-        By default None: the network carries no state from one update to the next. A task with a
-        state takes it in `loss` as the argument `state`. Its outputs have the "state" after the
-        steps, and "solved", booleans `[examples]`.
+        A task with a state takes it in `loss` as the argument `state`. Its outputs have the "state"
+        after the steps, and "solved", booleans `[examples]`.
+
+        Args:
+          num_examples: the number of examples.
+
+        Returns:
+          A nest of `[num_examples, ...]`; by default None: the network carries no state from one
+          update to the next.
         """
         return None
 
@@ -178,34 +209,50 @@ class Task(abc.ABC):
         """
 
     def regularized(self) -> list[tf.Variable]:
-        """Returns the variables w in the L2 term Σ w²/2; by default none."""
+        """Lists the variables w in the L2 term Σ w²/2.
+
+        Returns:
+          Whole variables; by default none.
+        """
         return []
 
     # Answers
 
     def inputs(self) -> dict[str, tf.TensorSpec]:
-        """Returns what `predict` takes, by name; by default nothing: the task has no `predict`."""
+        """Says what `predict` takes.
+
+        Returns:
+          name -> its shape and type, of which the first axis counts examples; by default nothing:
+          the task has no `predict`.
+        """
         return {}
 
     def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers, without data sets and draws. `rrn.export` writes it as a SavedModel.
 
         Args:
-          inputs: name -> tensor, as `inputs` says; the first axis counts examples.
+          inputs: name -> tensor, as `inputs` says.
 
         Returns:
-          name -> tensor, the first axis counts examples.
+          name -> tensor, of which the first axis counts examples.
+
+        Raises:
+          NotImplementedError: the task has no `predict`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no predict")
 
     # Results
 
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes what training reports beside the losses; by default nothing.
+        """Computes what training reports beside the losses.
+
+        Args:
+          batch: what `make_batch` returned.
+          outputs: what `loss` returned.
 
         Returns:
           name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. A
-          name `<loss>/...` is reported in the stages that train this loss.
+          name `<loss>/...` is reported in the stages that train this loss. By default nothing.
         """
         return {}
 
@@ -218,6 +265,9 @@ class Task(abc.ABC):
           arrays: the split's tensors.
           examples: ids of all examples of the split, or of some.
           outputs: name -> `[examples, ...]`, in the order of `examples`.
+
+        Returns:
+          The results.
         """
         loss = np.mean(outputs["loss"], axis=0)
         last = float(loss[-1] if loss.ndim else loss)
@@ -225,16 +275,30 @@ class Task(abc.ABC):
         return Results({"loss": last}, error=last, by_step=by_step)
 
     def table(self, results: Results) -> Table | str:
-        """Makes a table of the results, or text of any form; by default a row for each metric."""
+        """Makes a table of the results; by default a row for each metric.
+
+        Args:
+          results: what `results` returned.
+
+        Returns:
+          The table, or text of any form.
+        """
         rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
         return Table(("", "value"), rows)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the results: name -> figure; by default none."""
+        """Draws the results.
+
+        Args:
+          results: what `results` returned.
+
+        Returns:
+          name -> figure; by default none.
+        """
         return {}
 
     def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """Shows what the network makes of a few examples, step by step; by default none.
+        """Shows what the network makes of a few examples, step by step.
 
         It runs outside of `tf.function`, and should take a few seconds.
 
@@ -242,5 +306,8 @@ class Task(abc.ABC):
           arrays: the split's tensors.
           examples: ids of the examples that were evaluated, increasing.
           seed: the experiment's, for `rrn.data.evaluation_batch`.
+
+        Returns:
+          The examples, for the page of the run; by default none.
         """
         return []

@@ -2,24 +2,47 @@
 
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.reading import Variable
 
-def restore_variables(path, variables, averaged):
-    """Sets a model's variables from a trainer's checkpoint: to their averages if `averaged`."""
+if TYPE_CHECKING:
+    from rrn.training.trainer import Trainer
+
+
+def restore_variables(path: str | Path, variables: Sequence[Variable], averaged: bool) -> None:
+    """Sets a model's variables from a trainer's checkpoint.
+
+    Args:
+      path: the checkpoint, without the ending of its files.
+      variables: the model's variables, whole or in shards.
+      averaged: whether they get the values of the averaged weights.
+
+    Raises:
+      AssertionError: the checkpoint does not have all of the variables.
+      tf.errors.NotFoundError: there is no such checkpoint.
+    """
     holder = tf.train.Checkpoint(**{"averages" if averaged else "model_variables": variables})
     trainer = tf.train.Checkpoint(averages=holder) if averaged else holder
     status = tf.train.Checkpoint(trainer=trainer).restore(path)
     status.assert_existing_objects_matched().expect_partial()
 
 
-def problem(path):
-    """What is wrong with the checkpoint `path`, in a line; None if all of it can be read.
+def problem(path: str | Path) -> str | None:
+    """Says what is wrong with a checkpoint.
 
     TensorFlow keeps a checksum of the index and of each tensor, and compares it here.
+
+    Args:
+      path: the checkpoint, without the ending of its files.
+
+    Returns:
+      A line; None if all of the checkpoint can be read.
     """
     try:
         reader = tf.train.load_checkpoint(str(path))
@@ -30,10 +53,16 @@ def problem(path):
     return None
 
 
-def newest_whole(folder):
-    """The newest checkpoint in `folder` that can be read; None if none was ever finished.
+def newest_whole(folder: str | Path) -> str | None:
+    """Finds the newest checkpoint that can be read.
 
     Newer ones that cannot be read are named and moved to `folder`/damaged.
+
+    Args:
+      folder: the folder of the checkpoints.
+
+    Returns:
+      The checkpoint's path; None if none was ever finished.
 
     Raises:
       ValueError: there have been checkpoints, and none of them can be read.
@@ -87,30 +116,52 @@ class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation error so far.
 
     A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes
-    first.
-    """
+    first. The last state that can be restored is found when the object is made.
 
-    def __init__(self, folder, every_updates, every_seconds, writer=None):
-        """Finds the last state that can be restored.
-
-        writer: the device that reads and writes the files where variables are on several machines;
+    Args:
+      folder: where the checkpoints are, in `last` and `best`.
+      every_updates: after how many updates a checkpoint is due.
+      every_seconds: after how many seconds a checkpoint is due.
+      writer: the device that reads and writes the files where variables are on several machines;
         None if all are on this one.
 
-        Raises:
-          ValueError: there are checkpoints, and none can be restored.
-        """
+    Raises:
+      ValueError: there are checkpoints, and none can be restored.
+
+    Attributes:
+      latest: the path of the last state; None if there is none.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        every_updates: int,
+        every_seconds: float,
+        writer: str | None = None,
+    ):
         self._options = tf.train.CheckpointOptions(experimental_io_device=writer)
         self._folder = Path(folder)
         self._every_updates, self._every_seconds = every_updates, every_seconds
         self._saved_at = time.monotonic()
         self.latest = newest_whole(folder / "last")
 
-    def latest_update(self):
-        """The update of the last state, 0 if there is none."""
+    def latest_update(self) -> int:
+        """Finds the update of the last state.
+
+        Returns:
+          Its number, 0 if there is none.
+        """
         return int(self.latest.rsplit("-", 1)[1]) if self.latest else 0
 
-    def track(self, trainer):
-        """Sets what is saved, and restores the last state if there is one."""
+    def track(self, trainer: "Trainer") -> None:
+        """Sets what is saved, and restores the last state if there is one.
+
+        Args:
+          trainer: the trainer, with all its variables.
+
+        Raises:
+          AssertionError: the last state is that of another trainer.
+        """
         self.trainer = trainer
         self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
         checkpoint = tf.train.Checkpoint(trainer=trainer, best_error=self.best_error)
@@ -121,19 +172,29 @@ class Checkpoints:
         if self.latest:
             checkpoint.restore(self.latest, self._options).assert_consumed()
 
-    def due(self):
+    def due(self) -> bool:
+        """Tells whether it is time for a checkpoint.
+
+        Returns:
+          Whether enough updates or seconds have passed.
+        """
         seconds = time.monotonic() - self._saved_at
         return (
             self.trainer.update.numpy() % self._every_updates == 0 or seconds >= self._every_seconds
         )
 
-    def save(self):
+    def save(self) -> None:
+        """Saves the state, unless it is saved already."""
         update = int(self.trainer.update)
         if update != self.latest_update():
             self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
 
-    def save_best(self, error):
-        """Saves the state as the best, with its validation error."""
+    def save_best(self, error: float) -> None:
+        """Saves the state as the best.
+
+        Args:
+          error: its validation error.
+        """
         self.best_error.assign(error)
         self._best.save(int(self.trainer.update), options=self._options)

@@ -1,18 +1,30 @@
 """Predictions on a split, or on a part of it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.data import evaluation_inputs
 from rrn.distribute.devices import CPU
 from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
+from rrn.tasks.task import Arrays, Results, Task
 from rrn.training.progress import EvaluationProgress
 
 
-def spread(number, size):
-    """`number` of the integers from 0 to `size` - 1, increasing: one drawn from each of as many
-    intervals, always the same. (At equal distances they might all be of one kind.)
+def spread(number: int, size: int) -> np.ndarray:
+    """Chooses examples from all over a split, always the same.
+
+    One is drawn from each of as many intervals. At equal distances they might all be of one kind.
+
+    Args:
+      number: how many to choose.
+      size: the number of examples to choose from.
+
+    Returns:
+      Integers `[number]` from 0 to `size` - 1, increasing, int32.
     """
     bounds = np.arange(number + 1, dtype=np.int64) * size // number
     return np.random.default_rng(0).integers(bounds[:-1], bounds[1:]).astype(np.int32)
@@ -23,12 +35,28 @@ class Evaluator:
 
     Positions and other random inputs are drawn by seed and example; `passes` > 1 averages the
     outputs over as many draws.
+
+    Args:
+      task: the task.
+      config: the experiment's `evaluate`.
+      devices: names of the devices.
+      arrays: the split's tensors.
+      seed: the experiment's.
+      num_examples: how many examples of the split to take, by `spread`; 0 for all.
+
+    Attributes:
+      examples: the ids of the examples, `[examples]`, increasing.
     """
 
-    def __init__(self, task, config, devices, arrays, seed, num_examples=0):
-        """config: the experiment's `evaluate`; arrays: the split's, from `PreparedData.arrays`;
-        num_examples: so many of the split, by `spread` (0: all).
-        """
+    def __init__(
+        self,
+        task: Task,
+        config: ConfigDict,
+        devices: Sequence[str],
+        arrays: Arrays,
+        seed: int,
+        num_examples: int = 0,
+    ):
         split_size = task.num_examples(arrays)
         self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
@@ -55,8 +83,12 @@ class Evaluator:
             results.append((batch["examples"], outputs))
         return results
 
-    def outputs(self):
-        """name -> array `[examples, ...]`: the outputs, in the order of the split."""
+    def outputs(self) -> dict[str, np.ndarray]:
+        """Runs the task on all examples.
+
+        Returns:
+          name -> `[examples, ...]`: the task's outputs, in the order of `examples`.
+        """
         totals, progress = {}, EvaluationProgress(self.passes * len(self.examples))
         for inputs in self.inputs:
             for name, values in self._one_pass(inputs, progress).items():
@@ -76,8 +108,12 @@ class Evaluator:
                 progress.add(len(examples))
         return arrays
 
-    def results(self):
-        """(the task's results, the mean loss over the examples and all steps)."""
+    def results(self) -> tuple[Results, float]:
+        """Computes the results.
+
+        Returns:
+          (the task's results, the mean loss over the examples and all steps).
+        """
         outputs = self.outputs()
         results = self.task.results(self.arrays, self.examples, outputs)
         return results, float(outputs["loss"].mean())

@@ -4,13 +4,16 @@ import contextlib
 import dataclasses
 import functools
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.data import read_prepared, training_inputs
-from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
+from rrn.data import PreparedData, read_prepared, training_inputs
+from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, wait_for
 from rrn.distribute.devices import parse_devices
 from rrn.distribute.showing import (
     format_activations,
@@ -36,26 +39,34 @@ from rrn.training.page import make_page
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
-from rrn.training.workdir import flatten
+from rrn.training.workdir import Workdir, flatten
 from rrn.weights import assign_weights, load_weights, model_variables, read_weights, save_weights
 
 
 def carry_out(
-    config,
-    name,
-    mode,
-    devices,
-    workdir,
-    weights,
-    cluster,
-    sync,
-    replicas_to_aggregate,
-    startup_timeout,
-    model_fields,
-):
-    """Does what `rrn.training.run` is asked to do, of which it has checked what it could.
+    config: ConfigDict,
+    name: str,
+    mode: str,
+    devices: str,
+    workdir: Workdir,
+    weights: str | Path | None,
+    cluster: Cluster | None,
+    sync: bool,
+    replicas_to_aggregate: int,
+    startup_timeout: float,
+    model_fields: Mapping[str, Any],
+) -> None:
+    """Does what `rrn.training.run` is asked to do, after it has checked what it could.
 
-    workdir: a `Workdir`, locked if this process trains; else as there.
+    Args:
+      config, name, mode, devices, weights, cluster, sync, replicas_to_aggregate, startup_timeout,
+        model_fields: as of `rrn.training.run`.
+      workdir: the folder of the run, locked if this process trains.
+
+    Raises:
+      ValueError: a config, flag or file does not fit.
+      ConnectionError: a process of the cluster did not come or has failed.
+      FloatingPointError: a loss, a gradient or a weight is not finite.
     """
     if mode == "export":
         return _export(weights or workdir / "weights.h5", workdir.path, model_fields)
@@ -115,13 +126,30 @@ def _saved(config, weights, model_fields):
 
 
 class Experiment:
-    """A task with its variables in their places, and the folder of its run."""
+    """A task with its variables in their places, and the folder of its run.
 
-    def __init__(self, config, name, machines, workdir, stand_ins=None, data=None):
-        """machines: a `OneMachine` or `ClusterMachines`; stand_ins: {device: the one to create its
-        variables on}, where the experiment is only shown; data: in place of those that the config
-        names.
-        """
+    Args:
+      config: the experiment's config.
+      name: what the results call the config.
+      machines: where towers, variables and inputs are.
+      workdir: the folder of the run.
+      stand_ins: device -> the device to create its variables on, where the experiment is only
+        shown.
+      data: in place of the prepared file that the config names.
+
+    Raises:
+      ValueError: the data does not fit the task, or the placement of variables not the machines.
+    """
+
+    def __init__(
+        self,
+        config: ConfigDict,
+        name: str,
+        machines: OneMachine | ClusterMachines,
+        workdir: Workdir,
+        stand_ins: Mapping[str, str] | None = None,
+        data: PreparedData | None = None,
+    ):
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = data or read_prepared(config.data.path)
         create = functools.partial(create_task, config, self.data)
@@ -141,8 +169,16 @@ class Experiment:
         self.constants = self.task.constants
         self.stages = stage_names(config.train)
 
-    def train(self, weights=None):
-        """Trains from the last checkpoint, `weights` or the start; evaluates the best weights."""
+    def train(self, weights: str | Path | None = None) -> None:
+        """Trains from the last checkpoint, and evaluates the best weights.
+
+        Args:
+          weights: where to begin if there is no checkpoint; None for the task's initial values.
+
+        Raises:
+          ValueError: data or weights do not fit, or the folder holds a run of another config.
+          FloatingPointError: a loss, a gradient or a weight is not finite.
+        """
         config, workdir = self.config.train, self.workdir
         checkpoints = Checkpoints(
             workdir / "checkpoints",
@@ -232,10 +268,10 @@ class Experiment:
         checkpoints.save()
 
     def _validate(self, trainer, evaluator, checkpoints, progress):
-        """Evaluates on the validation split and keeps the weights with the lowest error on it,
-        of equals the last.
+        """Evaluates on the validation split and keeps the weights with the lowest error on it.
 
-        In stages, where another loss may raise it, the last weights and each stage's are kept.
+        If several have the same error, the last are kept. In stages, where another loss may raise
+        the error, the last weights and each stage's are kept.
         """
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
@@ -286,8 +322,15 @@ class Experiment:
     def _stage_weights(self, stage):
         return self.workdir / f"weights_{stage}.h5"
 
-    def evaluate(self, weights=None):
-        """Evaluates `weights`, or the run's best and its stages', as `config.evaluate` says."""
+    def evaluate(self, weights: str | Path | None = None) -> None:
+        """Evaluates weights as `config.evaluate` says, and writes and prints the results.
+
+        Args:
+          weights: a weights file; None for the run's best and those of its stages.
+
+        Raises:
+          ValueError: data or weights do not fit.
+        """
         config, workdir = self.config.evaluate, self.workdir
         data, split = self._evaluation_data(), config.split
         evaluator = self._evaluator(data, split, config.examples)
@@ -343,8 +386,16 @@ class Experiment:
             name: draw_curves(some, self.task.quantities) for name, some in lines.items() if some
         }
 
-    def follow(self, cluster, startup_timeout):
-        """Evaluates each new checkpoint on the validation split until the cluster's chief ends."""
+    def follow(self, cluster: Cluster, startup_timeout: float) -> None:
+        """Evaluates each new checkpoint on the validation split until the cluster's chief ends.
+
+        Args:
+          cluster: the cluster, in which this process is the evaluator.
+          startup_timeout: the seconds in which the chief must come.
+
+        Raises:
+          ConnectionError: the chief did not come in time.
+        """
         config = self.config.train
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         ((_, _, chief),) = chiefs = cluster.processes("chief")
@@ -375,9 +426,11 @@ class Experiment:
                 results[stage], _ = evaluator.results()
         return results
 
-    def show_variables(self):
-        """Traces the updates and prints who reads and trains which variable, where it lives, and
-        which tensors each tower has of its own; writes each stage's graph for TensorBoard.
+    def show_variables(self) -> None:
+        """Traces the updates and prints what they use.
+
+        Shown is who reads and trains which variable, where it lives, and which tensors each tower
+        has of its own. Each stage's graph is written for TensorBoard.
         """
         arrays = self.data.arrays("train")
         trainer = self._trainer(arrays, self._inputs(arrays))

@@ -90,6 +90,9 @@ CONFIG_FIELDS = {
 def check_config(config: Mapping[str, Any]) -> None:
     """Checks all fields of an experiment's config.
 
+    Args:
+      config: the experiment's config.
+
     Raises:
       ValueError: a field that is unknown or missing, or a value that its field does not take. The
         message gives the field's full name, as `train.stages[1].learning_rate`.
@@ -105,8 +108,11 @@ def check_config(config: Mapping[str, Any]) -> None:
 def check_train(train: Mapping[str, Any]) -> None:
     """Checks an experiment's `train`, with its stages' and their objectives' own fields.
 
+    Args:
+      train: the experiment's `train`.
+
     Raises:
-      ValueError: as `check_config`; or a stage without updates, or two of one name.
+      ValueError: as of `check_config`; or a stage without updates, or two of one name.
     """
     check_fields(train, TRAIN_FIELDS, "train")
     names = []

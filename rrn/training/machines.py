@@ -1,30 +1,36 @@
 """The machines of a run: where its towers, variables and inputs are, and how updates are made."""
 
 import contextlib
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from rrn.distribute.cluster import wait_for
+from rrn.distribute.cluster import Cluster, wait_for
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, reporting_failures, running
+from rrn.tasks.task import Arrays
+from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import (
     AsynchronousTowers,
     AsynchronousUpdates,
     FirstGradients,
     SynchronousUpdates,
+    UpdateMaker,
 )
 
 
 class OneMachine:
-    """This process alone, with a tower on each of `devices`.
+    """This process alone, with a tower on each of its devices.
 
-    sync: whether the towers make one update together; otherwise each makes its own.
+    Args:
+      devices: names of the devices.
+      sync: whether the towers make one update together; otherwise each makes its own.
 
     Raises:
       ValueError: one device alone is not to wait for others.
     """
 
-    def __init__(self, devices, sync=True):
+    def __init__(self, devices: Sequence[str], sync: bool = True):
         if not sync and len(devices) == 1:
             raise ValueError(
                 f"--nosync: {devices[0]} is one device, which waits for no other; expected "
@@ -34,15 +40,33 @@ class OneMachine:
         self.sync = sync
         self.servers, self.cpus, self.writer = [], None, None
 
-    def stand_ins(self):
-        """{device: a device of this process that stands in for it}: none are needed."""
+    def stand_ins(self) -> dict[str, str]:
+        """Says which devices stand in for others where updates are only shown: none do.
+
+        Returns:
+          An empty dict.
+        """
         return {}
 
-    def ready(self):
+    def ready(self) -> contextlib.AbstractContextManager:
+        """Makes a context in which the machines run; this one does anyway.
+
+        Returns:
+          The context manager.
+        """
         return contextlib.nullcontext()
 
-    def update_maker(self, trainer, arrays, seed):
-        """What makes the trainer's updates: a `SynchronousUpdates` or what has its methods."""
+    def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
+        """Makes what makes the trainer's updates.
+
+        Args:
+          trainer: the trainer.
+          arrays: the training split's tensors.
+          seed: the experiment's.
+
+        Returns:
+          What `rrn.training.worker_updates` has for these machines.
+        """
         if self.sync:
             return SynchronousUpdates(trainer)
         return AsynchronousTowers(trainer, arrays, seed)
@@ -51,16 +75,24 @@ class OneMachine:
 class ClusterMachines:
     """The workers and parameter servers of a cluster; this process is its chief.
 
-    sync: whether the workers' gradients make one update together, one of each worker or the first
-    `replicas_to_aggregate` (0: one of each); otherwise each worker makes its own updates.
     Validation runs on the chief. Before `ready` the devices are of this process and stand in for
     the cluster's.
+
+    Args:
+      cluster: the cluster.
+      sync: whether the workers' gradients make one update together; otherwise each worker makes its
+        own.
+      replicas_to_aggregate: with `sync`, how many gradients make an update, the first to come; 0
+        for one of each worker.
+      startup_timeout: the seconds in which the cluster's processes must have found each other.
 
     Raises:
       ValueError: flags that do not fit each other or the cluster.
     """
 
-    def __init__(self, cluster, sync, replicas_to_aggregate, startup_timeout):
+    def __init__(
+        self, cluster: Cluster, sync: bool, replicas_to_aggregate: int, startup_timeout: float
+    ):
         num_workers = len(cluster.addresses["worker"])
         self.servers = cluster.devices("ps")
         self.cluster, self.sync, self.num_workers = cluster, sync, num_workers
@@ -68,11 +100,13 @@ class ClusterMachines:
         self.devices, self.evaluation_devices = [CPU] * (num_workers if sync else 1), [CPU]
         self.cpus, self.writer, self._strategy = None, None, None
 
-    def stand_ins(self):
+    def stand_ins(self) -> dict[str, str]:
         """Takes the cluster's devices by name, before there are any, to show an update.
 
-        Returns {device: a logical CPU device of this process, on which its variables are created}.
         Without `sync` the one worker is the first.
+
+        Returns:
+          device -> a logical CPU device of this process, on which its variables are created.
         """
         self.devices = self.cluster.devices("worker")[: None if self.sync else 1]
         devices = [*self.servers, *self.devices]
@@ -80,8 +114,13 @@ class ClusterMachines:
         return dict(zip(devices, ours, strict=True))
 
     @contextlib.contextmanager
-    def ready(self):
-        """Within it the cluster runs, and this process is connected to it."""
+    def ready(self) -> Iterator[None]:
+        """Within it the cluster runs, and this process is connected to it.
+
+        Raises:
+          ConnectionError: a process of the cluster did not come or has failed; the message names
+            it.
+        """
         needed = min(self.num_gradients or self.num_workers, self.num_workers)
         min_workers = needed if self.sync else 1
         return_seconds = None if self.sync else self.startup_timeout
@@ -91,8 +130,15 @@ class ClusterMachines:
                 self.use(connect(self.cluster, self.startup_timeout))
                 yield
 
-    def use(self, strategy):
-        """Takes the devices of the cluster to which this process is connected."""
+    def use(self, strategy: tf.distribute.ParameterServerStrategy | None) -> None:
+        """Takes the devices of the cluster to which this process is connected.
+
+        Args:
+          strategy: what `rrn.distribute.connect` returned.
+
+        Raises:
+          ValueError: more gradients are asked for than there are towers.
+        """
         self._strategy = strategy
         (self.writer,) = self.cluster.devices("chief")
         gpus = [d.name for d in tf.config.list_logical_devices("GPU") if "job:worker" in d.name]
@@ -102,8 +148,17 @@ class ClusterMachines:
         else:  # what each worker calls its own device
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
-    def update_maker(self, trainer, arrays, seed):
-        """As `OneMachine.update_maker`."""
+    def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
+        """Makes what makes the trainer's updates; see `OneMachine.update_maker`.
+
+        Args:
+          trainer: the trainer.
+          arrays: the training split's tensors.
+          seed: the experiment's.
+
+        Returns:
+          What `rrn.training.worker_updates` has for these machines.
+        """
         if not self.sync:
             return AsynchronousUpdates(trainer, self._strategy, self.num_workers, arrays, seed)
         if self.num_gradients:

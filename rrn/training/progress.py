@@ -4,13 +4,21 @@ stopped.
 
 import signal
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.training.workdir import Workdir
+
 
 class StopRequest:
-    """Within it SIGINT and SIGTERM set `requested` instead of ending the process."""
+    """Within it SIGINT and SIGTERM set `requested` instead of ending the process.
+
+    Attributes:
+      requested: whether a signal has come.
+    """
 
     def __init__(self):
         self.requested = False
@@ -18,27 +26,35 @@ class StopRequest:
     def _request(self, *_):
         self.requested = True
 
-    def __enter__(self):
+    def __enter__(self) -> "StopRequest":
         signals = signal.SIGINT, signal.SIGTERM
         self._handlers = {s: signal.signal(s, self._request) for s in signals}
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
 
 class EvaluationProgress:
-    """A line every half minute."""
+    """Prints a line every half minute.
+
+    Args:
+      num_examples: how many examples there are to evaluate.
+    """
 
     SECONDS = 30.0
 
-    def __init__(self, num_examples):
+    def __init__(self, num_examples: int):
         self._done, self._num_examples = 0, num_examples
         self._started = self._reported_at = time.monotonic()
 
-    def add(self, num_examples):
-        """Counts so many examples more, those that fill up a last batch among them."""
+    def add(self, num_examples: int) -> None:
+        """Counts more examples as done.
+
+        Args:
+          num_examples: how many, with those that fill up a last batch.
+        """
         self._done = min(self._done + num_examples, self._num_examples)
         now = time.monotonic()
         if now - self._reported_at < self.SECONDS:
@@ -51,19 +67,29 @@ class EvaluationProgress:
 
 
 class Progress:
-    """Reports the means that training yields, and validation results."""
+    """Reports the means that training yields, and validation results.
 
-    def __init__(self, workdir, num_updates, batch_size):
+    Args:
+      workdir: the run's folder, in which metrics.jsonl and TensorBoard's events are written.
+      num_updates: the number of updates of the whole run.
+      batch_size: the number of examples of an update.
+    """
+
+    def __init__(self, workdir: Workdir, num_updates: int, batch_size: int):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
         self._reported_update = None
 
-    def start(self, update):
-        """Begins to measure the rate at `update`: time before now was spent otherwise."""
+    def start(self, update: int) -> None:
+        """Begins to measure the rate: the time before now was spent otherwise.
+
+        Args:
+          update: the number of updates so far.
+        """
         self._reported_update, self._reported_at = update, time.monotonic()
 
-    def training(self, update, means, stage=None):
+    def training(self, update: int, means: Mapping[str, Any], stage: str | None = None) -> None:
         """Reports training since the last report.
 
         Args:
@@ -83,7 +109,7 @@ class Progress:
         parts += [f"{rate:,.0f} examples/s", f"{_clock(left)} left"]
         print("  ".join(parts), flush=True)
 
-    def validation(self, update, loss, metrics):
+    def validation(self, update: int, loss: float, metrics: Mapping[str, float]) -> None:
         """Reports a validation.
 
         Args:
@@ -99,7 +125,7 @@ class Progress:
         )
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
-    def shares(self, update, shares):
+    def shares(self, update: int, shares: Mapping[int, float] | None) -> None:
         """Reports how much of the next batches each group gets.
 
         Args:

@@ -7,8 +7,10 @@ Groups that validation finds wrong are drawn more often, and solved ones never s
 import numpy as np
 import tensorflow as tf
 
+from rrn.tasks.task import Arrays, Results, Task
 
-def shares_by_error(errors, error_share):
+
+def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:
     """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g / Σ error.
 
     Args:
@@ -28,18 +30,16 @@ class Sampler(tf.Module):
     """The groups' last validation errors, kept with the trainer's state.
 
     Before the first validation all are equal.
+
+    Args:
+      task: the task.
+      arrays: the training split's tensors.
+
+    Raises:
+      ValueError: the task has no groups.
     """
 
-    def __init__(self, task, arrays):
-        """Finds the groups.
-
-        Args:
-          task: the `rrn.tasks.task.Task`.
-          arrays: the training split's.
-
-        Raises:
-          ValueError: the task has no groups.
-        """
+    def __init__(self, task: Task, arrays: Arrays):
         super().__init__(name="sampler")
         groups = task.groups(arrays)
         if groups is None:
@@ -49,13 +49,25 @@ class Sampler(tf.Module):
             np.ones(len(self.groups)), dtype=tf.float64, trainable=False, name="errors"
         )
 
-    def note(self, results):
-        """Takes the errors from the results of a validation; of groups that it lacks, the mean."""
+    def note(self, results: Results) -> None:
+        """Takes the errors from a validation. A group that was not validated gets the mean of the
+        others.
+
+        Args:
+          results: the validation's results, with `group_errors`.
+        """
         errors = results.group_errors
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.tolist()])
 
-    def shares(self, error_share):
-        """{group: share} for a stage's `error_share`."""
+    def shares(self, error_share: float) -> dict[int, float]:
+        """Computes how much of a batch each group gets.
+
+        Args:
+          error_share: the stage's field, from 0 to 1.
+
+        Returns:
+          group -> its share; the sum is 1.
+        """
         shares = shares_by_error(self.errors.numpy(), error_share)
         return dict(zip(self.groups.tolist(), shares.tolist(), strict=True))

@@ -1,43 +1,53 @@
 """Training in carried segments: examples stay for several updates, with their recurrent states.
 
 An update runs a few steps, a segment, from the states that the examples had after the update
-before. Gradients flow through the segment alone. Then an example that is solved may leave, one that
-has had `max_segments` segments must, and a fresh example takes its place, in its initial state. So
-an update costs the same time and memory at any age, networks learn from states that many steps have
-made, and the examples that are not solved yet get most of the steps.
+before. Gradients flow through the segment alone. Then an example that is solved may leave, and one
+that has had `max_segments` segments has to leave. A fresh example takes its place, in its initial
+state. So an update costs the same time and memory however long its examples have stayed, networks
+learn from states that many steps have made, and the examples that are not solved yet get most of
+the steps.
 
 The fresh example of a place is the one that the input pipeline draws for (seed, update, place).
 """
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from rrn.random import ExampleRandom, fold_in
 from rrn.sharded import ShardedVariable
+from rrn.tasks.task import Batch, Pair, Task
 
-KEYS = "seed", "rows"  # of a batch: those of its update's draws, not an example's
-LEAVING = 1_000  # what is folded into a batch's seed for the draws of who leaves
+KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
+LEAVING = 1_000  # folded into a batch's seed to draw which solved examples leave
 
 
 class Pool(tf.Module):
     """The examples of every place of the global batch, on the devices of their places.
 
     The variables are one row for each place: the batch's tensors and the state, as the last segment
-    left them, and "segments", how many an example has had. A place with 0 segments is empty.
+    left them, and "segments", how many an example has had. A place with 0 segments is empty, and a
+    new pool has empty places alone.
+
+    Args:
+      task: the task.
+      batch_size: the number of places, of all devices together.
+      devices: the devices' names.
+      batch_specs: each device's batches' `tf.TypeSpec`s.
+
+    Raises:
+      ValueError: the task carries no state, or not every tensor of a batch has a row of known shape
+        for each example.
     """
 
-    def __init__(self, task, batch_size, devices, batch_specs):
-        """Makes a pool of empty places.
-
-        Args:
-          task: the `rrn.tasks.task.Task`.
-          batch_size: the number of places, of all devices together.
-          devices: the devices' names.
-          batch_specs: each device's batches' `tf.TypeSpec`s.
-
-        Raises:
-          ValueError: the task carries no state, or not every tensor of a batch has a row of known
-            shape for each example.
-        """
+    def __init__(
+        self,
+        task: Task,
+        batch_size: int,
+        devices: Sequence[str],
+        batch_specs: Sequence[Mapping[str, Any]],
+    ):
         super().__init__(name="pool")
         self.task, self.batch_size, self._devices = task, batch_size, devices
         state = task.initial_state(1)
@@ -66,7 +76,7 @@ class Pool(tf.Module):
         # One whole tensor in a checkpoint, so that any number of devices may go on from it.
         return parts[0] if len(parts) == 1 else ShardedVariable(parts, f"pool/{name}")
 
-    def take(self, device, batch):
+    def take(self, device: int, batch: Batch) -> tuple[Batch, Any]:
         """Takes the examples that stayed, and fills the empty places with fresh ones.
 
         Args:
@@ -84,7 +94,15 @@ class Pool(tf.Module):
         chosen = {**batch, **_where(stayed, examples, fresh)}
         return chosen, _where(stayed, state, initial)
 
-    def put(self, device, batch, state, solved, max_segments, leave_probability):
+    def put(
+        self,
+        device: int,
+        batch: Batch,
+        state: Any,
+        solved: tf.Tensor,
+        max_segments: int,
+        leave_probability: float,
+    ) -> dict[str, Pair]:
         """Keeps the examples that stay, with their state after a segment.
 
         Args:

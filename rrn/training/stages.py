@@ -17,12 +17,17 @@ has one stage, made of train's. `options` are arguments of the task's `loss` in 
 
 import inspect
 import operator
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
-from rrn.reading import module_variables, shards
+from rrn.optimizers.optimizer import Gradient
+from rrn.reading import Variable, module_variables, shards
+from rrn.tasks.task import Task
 from rrn.training.fields import (
     OBJECTIVE_FIELDS,
     SHARED_OBJECTIVE_FIELDS,
@@ -37,11 +42,20 @@ LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}  # what n
 class Objective(tf.Module):
     """A loss, the variables that it trains, and their optimizer with slots of its own.
 
-    fields: a dict of `OBJECTIVE_FIELDS`; num_updates: the stage's, in the whole run. Warm-up, decay
-    and Adam's bias correction count the stage's updates alone.
+    Warm-up, decay and Adam's bias correction count the stage's updates alone. Lists of gradients
+    have one for each shard of the variables, in their order.
+
+    Args:
+      fields: name -> value, all of `OBJECTIVE_FIELDS`.
+      num_updates: the stage's number of updates in the whole run.
+      task: the task.
+
+    Raises:
+      ValueError: a module that is not there or has no variables, or fields that do not fit each
+        other.
     """
 
-    def __init__(self, fields, num_updates, task):
+    def __init__(self, fields: Mapping[str, Any], num_updates: int, task: Task):
         super().__init__(name="objective")
         self.config = SimpleNamespace(**fields, num_updates=num_updates)
         self.rate(0)  # fields that do not fit each other are an error here, in plain words
@@ -54,10 +68,14 @@ class Objective(tf.Module):
             raise ValueError(f"modules {modules} have no variables")
         self.optimizer = create_optimizer(self.config, self.variables_)
 
-    def add_l2(self, gradients):
+    def add_l2(self, gradients: Sequence[Gradient]) -> list[Gradient]:
         """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
 
-        Here and below gradients are those of the variables' shards, in their order.
+        Args:
+          gradients: those of the loss.
+
+        Returns:
+          The gradients with the L2 term's. One that is None stays None.
         """
         regularized = {shard.ref() for shard in shards(self.task.regularized())}
 
@@ -69,8 +87,16 @@ class Objective(tf.Module):
 
         return [add(v, g) for v, g in zip(shards(self.variables_), gradients, strict=True)]
 
-    def check_reached(self, gradients, stage):
-        """Raises ValueError where all variables of a module have no gradient; `stage`: its name."""
+    def check_reached(self, gradients: Sequence[Gradient], stage: str) -> None:
+        """Refuses a loss on which no variable of one of the modules has an influence.
+
+        Args:
+          gradients: those of the loss.
+          stage: the stage's name.
+
+        Raises:
+          ValueError: all variables of a module have no gradient.
+        """
         pairs = zip(shards(self.variables_), gradients, strict=True)
         reached = {variable.ref() for variable, gradient in pairs if gradient is not None}
         for path, variables in self._groups.items():
@@ -80,8 +106,15 @@ class Objective(tf.Module):
                     f"stage {stage}: loss {self.loss!r} reaches no variable of {path}: {names}"
                 )
 
-    def rate(self, update):
-        """The learning rate of an update, a number that counts the stage's updates alone."""
+    def rate(self, update: int | tf.Tensor) -> tf.Tensor:
+        """Computes the learning rate of an update.
+
+        Args:
+          update: the number of the stage's updates before this one.
+
+        Returns:
+          The rate, a scalar.
+        """
         return learning_rate(
             update,
             base=self.config.learning_rate,
@@ -92,26 +125,50 @@ class Objective(tf.Module):
             decay_updates=self.config.decay_updates,
         )
 
-    def apply(self, gradients, update):
-        """Clips, and takes the optimizer's step; returns (the gradients' norm before, the rate)."""
+    def apply(
+        self, gradients: Sequence[Gradient], update: int | tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Clips the gradients and takes the optimizer's step.
+
+        Args:
+          gradients: those of the loss and of the L2 term.
+          update: the number of the stage's updates before this one.
+
+        Returns:
+          (the gradients' norm before they are clipped, the learning rate), scalars.
+        """
         gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
         rate = self.rate(update)
         self.optimizer.apply(gradients, rate, update)
         return norm, rate
 
-    def label(self, name):
-        """The name of a figure of this objective in reports: "loss", "discriminator/loss"."""
+    def label(self, name: str) -> str:
+        """Names a figure of this objective in reports.
+
+        Args:
+          name: the figure's name, as "loss".
+
+        Returns:
+          The name alone for the loss "loss"; for another one as "discriminator/loss".
+        """
         return name if self.loss == "loss" else f"{self.loss}/{name}"
 
 
 class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
-    fields: a dict of `STAGE_FIELDS`; first: how many updates of the plan come before the stage's;
-    repeats: how often the plan runs.
+    Args:
+      fields: name -> value, all of `STAGE_FIELDS`.
+      first: how many updates of the plan come before the stage's.
+      repeats: how often the plan runs.
+      task: the task.
+
+    Raises:
+      ValueError: an option that the task's loss does not take, two objectives that train one
+        variable, or as of `Objective`.
     """
 
-    def __init__(self, fields, first, repeats, task):
+    def __init__(self, fields: Mapping[str, Any], first: int, repeats: int, task: Task):
         super().__init__(name=fields["name"])
         self.first, self.num_updates = first, fields["num_updates"]
         self.options = _check_options(fields["options"], task)
@@ -127,12 +184,26 @@ class Stage(tf.Module):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"only one objective can train {', '.join(twice)}")
 
-    def trained(self):
-        """The variables that the stage changes."""
+    def trained(self) -> list[Variable]:
+        """Lists the variables that the stage changes.
+
+        Returns:
+          Whole variables.
+        """
         return [v for objective in self.objectives for v in objective.variables_]
 
-    def losses(self, losses):
-        """The objectives' losses, means over a tower's examples, from the task's by name."""
+    def losses(self, losses: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+        """Chooses the objectives' losses.
+
+        Args:
+          losses: the task's, name -> `[examples]`.
+
+        Returns:
+          For each objective the mean over the examples, a scalar.
+
+        Raises:
+          ValueError: the task has no such loss.
+        """
         for objective in self.objectives:
             if objective.loss not in losses:
                 names = ", ".join(losses)
@@ -141,8 +212,18 @@ class Stage(tf.Module):
                 )
         return [tf.reduce_mean(losses[objective.loss]) for objective in self.objectives]
 
-    def metrics(self, metrics, losses):
-        """Those to be reported: without those of losses (`<loss>/...`) that are not trained."""
+    def metrics(
+        self, metrics: Mapping[str, Any], losses: Mapping[str, tf.Tensor]
+    ) -> dict[str, Any]:
+        """Leaves out the metrics of losses that the stage does not train.
+
+        Args:
+          metrics: the task's; those of a loss are called `<loss>/...`.
+          losses: the task's, by name.
+
+        Returns:
+          The metrics to report.
+        """
         others = losses.keys() - {objective.loss for objective in self.objectives}
         return {n: value for n, value in metrics.items() if n.partition("/")[0] not in others}
 
@@ -150,14 +231,20 @@ class Stage(tf.Module):
 class Plan(tf.Module):
     """The stages of a run. Which one an update belongs to follows from its number.
 
-    config: the experiment's `train`.
+    Args:
+      config: the experiment's `train`.
+      task: the task.
 
     Raises:
       ValueError: a field that `check_train` refuses, or one that does not fit the task or the other
         fields; the message names the field or the stage.
+
+    Attributes:
+      stages: the stages, in their order.
+      num_updates: the number of updates of the whole run.
     """
 
-    def __init__(self, config, task):
+    def __init__(self, config: ConfigDict, task: Task):
         super().__init__(name="plan")
         check_train(config)
         self.repeats = config.repeats
@@ -183,31 +270,70 @@ class Plan(tf.Module):
         """The update's place in its round; what follows the plan belongs to the last round."""
         return update - min(update // self._round, self.repeats - 1) * self._round
 
-    def stage(self, update):
-        """The stage of `update`, an integer from 0 on."""
+    def stage(self, update: int) -> Stage:
+        """Finds the stage of an update.
+
+        Args:
+          update: the number of updates before it.
+
+        Returns:
+          The stage.
+        """
         return [stage for stage in self.stages if stage.first <= self._place(update)][-1]
 
-    def updates_left(self, update):
-        """How many updates, this one included, the stage has until the next stage."""
+    def updates_left(self, update: int) -> int:
+        """Counts the updates of a stage that are left.
+
+        Args:
+          update: the number of updates so far.
+
+        Returns:
+          How many come until the next stage begins.
+        """
         stage = self.stage(update)
         return stage.first + stage.num_updates - self._place(update)
 
-    def finished(self, update):
-        """The stage that is over for good when `update` updates are done, None if none is."""
+    def finished(self, update: int) -> Stage | None:
+        """Finds the stage that is over for good.
+
+        Args:
+          update: the number of updates so far.
+
+        Returns:
+          The stage whose last update this was; None if it was no stage's last.
+        """
         place = update - (self.repeats - 1) * self._round
         return next((s for s in self.stages if s.first + s.num_updates == place), None)
 
-    def own_update(self, stage, update):
-        """How many of the first `update` updates (an integer tensor) were the stage's."""
+    def own_update(self, stage: Stage, update: tf.Tensor) -> tf.Tensor:
+        """Counts a stage's own updates.
+
+        Args:
+          stage: the stage.
+          update: the number of updates so far, an integer tensor, while the stage is running.
+
+        Returns:
+          How many of them were the stage's.
+        """
         others = self._round - stage.num_updates
         return update - stage.first - update // self._round * others
 
 
-def create_optimizer(config, variables) -> Optimizer:
-    """The variables' optimizer, `config.optimizer`.
+def create_optimizer(config: SimpleNamespace, variables: Sequence[Variable]) -> Optimizer:
+    """Makes the optimizer of some variables.
 
     A field whose name begins with the optimizer's is an argument of the optimizer: `muon_exclude`
     is `Muon`'s `exclude`.
+
+    Args:
+      config: an objective's fields as attributes; `optimizer` is the optimizer's name.
+      variables: the variables to train.
+
+    Returns:
+      The optimizer, with new slots.
+
+    Raises:
+      ValueError: an argument that the optimizer does not take.
     """
     name = config.optimizer
     arguments = {
@@ -221,8 +347,15 @@ def create_optimizer(config, variables) -> Optimizer:
         raise ValueError(f"optimizer {name}: {error}") from None
 
 
-def stage_names(config):
-    """The names of the stages of a config's `train`; none if it has no stages."""
+def stage_names(config: ConfigDict) -> list[str]:
+    """Lists the names of a config's stages.
+
+    Args:
+      config: the experiment's `train`.
+
+    Returns:
+      The names; none if the config has no stages.
+    """
     return [fields.get("name", "train") for fields in config.stages]
 
 
@@ -235,8 +368,19 @@ def _check_options(options, task):
     return options
 
 
-def find_module(task, path):
-    """The module at `path`: "encoder", "network", or an attribute of theirs, "network.readout"."""
+def find_module(task: Task, path: str) -> tf.Module:
+    """Finds a module of a task.
+
+    Args:
+      task: the task.
+      path: "encoder", "network", or an attribute of theirs, as "network.readout".
+
+    Returns:
+      The module.
+
+    Raises:
+      ValueError: there is no such module; the message lists those that there are.
+    """
     try:
         module = operator.attrgetter(path)(task)
     except AttributeError:

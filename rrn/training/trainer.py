@@ -1,16 +1,22 @@
 """The training step: towers, averaged gradients, one update; several updates in one traced call."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
-from rrn.distribute.towers import tower_gradients
+from rrn.distribute.towers import TowerResult, tower_gradients
 from rrn.optimizers import AveragedWeights
+from rrn.optimizers.optimizer import Gradient
 from rrn.random import ExampleRandom
 from rrn.reading import shards
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.training.sampling import Sampler
 from rrn.training.segments import Pool
-from rrn.training.stages import Plan
+from rrn.training.stages import Plan, Stage
 from rrn.weights import model_variables
 
 
@@ -20,16 +26,31 @@ class Trainer(tf.Module):
     One update: every tower's losses and gradients on its own batch; then, for each objective of the
     stage, the gradients' average weighted by examples, plus the L2 term's gradient (l2 w for each
     regularized w), clipped, and a step of its optimizer. No other variables change.
+
+    What several methods return: losses and lists of gradients are those of the stage's objectives,
+    in their order, and metrics are name -> (sum, count).
+
+    Args:
+      task: the task, with its variables in their places.
+      config: the experiment's `train`.
+      devices: names of the towers' devices.
+      batch_specs: each device's batches' `tf.TypeSpec`s.
+      arrays: the training split's tensors, which sampling by error needs.
+      stand_ins: device -> a device of this process, where updates are shown and not made.
+
+    Raises:
+      ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
     """
 
-    def __init__(self, task, config, devices, batch_specs, arrays=None, stand_ins=None):
-        """config: the experiment's `train`; batch_specs: each device's batches' `tf.TypeSpec`s;
-        arrays: the training split's, which sampling by error needs; stand_ins: {device: a device of
-        this process}, where updates are shown and not made.
-
-        Raises:
-          ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
-        """
+    def __init__(
+        self,
+        task: Task,
+        config: ConfigDict,
+        devices: Sequence[str],
+        batch_specs: Sequence[Mapping[str, Any]],
+        arrays: Arrays | None = None,
+        stand_ins: Mapping[str, str] | None = None,
+    ):
         super().__init__(name="trainer")
         self.task, self.config, self.devices = task, config, devices
         self.model_variables = model_variables(task)
@@ -60,22 +81,49 @@ class Trainer(tf.Module):
         }
         self.traced = {n: f.get_concrete_function() for n, f in self._functions.items()}
 
-    def update_once(self, batches):
-        """One update on the devices' batches; returns ({name: (sum, count)}, is all finite?)."""
+    def update_once(self, batches: Sequence[Batch]) -> tuple[dict[str, Pair], tf.Tensor]:
+        """Makes one update.
+
+        Args:
+          batches: a batch for each device.
+
+        Returns:
+          (metrics with the losses, whether losses and gradients are finite).
+        """
         stage = self.plan.stage(int(self.update))
         return self._functions[stage.name](tuple(batches))
 
-    def shares(self):
-        """{group: share of the next batches}; None where the task draws them in its own way."""
+    def shares(self) -> dict[int, float] | None:
+        """Computes how much of the next batches each group gets.
+
+        Returns:
+          group -> share; None where the stage draws examples in the task's own way.
+        """
         error_share = self.plan.stage(int(self.update)).error_share
         return self.sampler.shares(error_share) if error_share else None
 
-    def random(self, batch):
-        """The draws of a batch's examples in the model."""
+    def random(self, batch: Batch) -> ExampleRandom:
+        """Makes the draws that a model uses on a batch.
+
+        Args:
+          batch: the batch.
+
+        Returns:
+          The draws of its examples.
+        """
         return ExampleRandom(batch["seed"], batch["rows"], self.config.batch_size)
 
-    def tower(self, stage, number, batch):
-        """The stage's `TowerResult` of one batch, on the device with this number."""
+    def tower(self, stage: Stage, number: int, batch: Batch) -> TowerResult:
+        """Computes losses and gradients on one tower.
+
+        Args:
+          stage: the stage.
+          number: the tower's number, which is that of its device.
+          batch: the tower's batch.
+
+        Returns:
+          The result; `aux` are the metrics.
+        """
         device, options, carried = self.devices[number], stage.options, stage.max_segments > 1
         if carried:
             with tf.device(device):
@@ -95,10 +143,17 @@ class Trainer(tf.Module):
         variables = [shards(objective.variables_) for objective in stage.objectives]
         return tower_gradients(device, self.task.encode, loss_fn, batch, variables)
 
-    def gradients(self, stage, batches):
-        """(mean losses, averaged gradients with the L2 term's, summed metrics) of one update.
+    def gradients(
+        self, stage: Stage, batches: Sequence[Batch]
+    ) -> tuple[list[tf.Tensor], list[list[Gradient]], dict[str, Pair]]:
+        """Computes what an update needs.
 
-        Losses and lists of gradients are those of the stage's objectives, in their order.
+        Args:
+          stage: the stage.
+          batches: a batch for each device.
+
+        Returns:
+          (mean losses, averaged gradients with the L2 term's, metrics).
         """
         towers = []
         for i, batch in enumerate(batches):
@@ -108,10 +163,21 @@ class Trainer(tf.Module):
             self.tower_activations[f"tower {i}"] = towers[-1].activations
         return self.average(stage, towers, [tf.size(batch["rows"]) for batch in batches])
 
-    def average(self, stage, towers, counts):
-        """As `gradients`, from `TowerResult`s and their numbers of examples.
+    def average(
+        self, stage: Stage, towers: Sequence[TowerResult], counts: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], list[list[Gradient]], dict[str, Pair]]:
+        """Averages over towers. Gradients are averaged where their variables are.
 
-        Gradients are averaged where their variables are.
+        Args:
+          stage: the stage.
+          towers: what the towers have computed.
+          counts: for each tower its number of examples.
+
+        Returns:
+          As of `gradients`.
+
+        Raises:
+          ValueError: a loss reaches no variable of one of its modules.
         """
         with tf.device(CPU):
             counts = [tf.cast(count, tf.float32) for count in counts]
@@ -134,10 +200,24 @@ class Trainer(tf.Module):
         self.update.assign_add(1)
         return {**scalars, **metrics}, finite
 
-    def apply(self, stage, losses, gradients, update):
-        """Changes the variables by the averaged gradients, as update number `update`.
+    def apply(
+        self,
+        stage: Stage,
+        losses: Sequence[tf.Tensor],
+        gradients: Sequence[Sequence[Gradient]],
+        update: tf.Tensor,
+    ) -> tuple[dict[str, Pair], tf.Tensor]:
+        """Changes the variables.
 
-        Returns ({name: (sum, count)}, whether losses and gradients are finite).
+        Args:
+          stage: the stage.
+          losses: mean losses.
+          gradients: averaged gradients with the L2 term's.
+          update: the number of updates before this one.
+
+        Returns:
+          (losses, norms of gradients and learning rates as metrics, whether losses and gradients
+          are finite).
         """
         with tf.device(CPU):
             own_update = self.plan.own_update(stage, update)
@@ -151,9 +231,12 @@ class Trainer(tf.Module):
                 self.averages.update()
             return scalars, tf.reduce_all(finite)
 
-    def not_finite(self):
-        """The names of the variables that hold a number that is not finite: weights, slots,
-        averages, whatever a checkpoint of the trainer has.
+    def not_finite(self) -> list[str]:
+        """Looks for numbers that are not finite in all that a checkpoint has: weights, slots,
+        averages.
+
+        Returns:
+          The names of the variables that hold such a number.
         """
         numbers = [v for v in self.variables if v.dtype.is_floating]
         found = zip(numbers, self._are_finite(), strict=True)
@@ -168,11 +251,18 @@ class Trainer(tf.Module):
                     finite.append(tf.reduce_all(tf.math.is_finite(variable)))
         return finite
 
-    def train(self, iterators, num_updates):
-        """`num_updates` updates (a scalar tensor), all of one stage, from the devices' iterators.
+    def train(
+        self, iterators: Sequence[Iterator[Batch]], num_updates: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Makes several updates, all of one stage, in one traced call.
 
-        Returns {name: mean} over them and the number of the first update whose loss or gradient was
-        not finite, -1 if none.
+        Args:
+          iterators: for each device an iterator over its batches.
+          num_updates: how many updates, an integer scalar.
+
+        Returns:
+          (name -> mean over the updates, the number of the first update whose loss or gradient was
+          not finite, -1 if none).
         """
         return self._train(self.plan.stage(int(self.update)).name, iterators, num_updates)
 

@@ -1,8 +1,9 @@
 """Fields of a config that nothing uses, which are an error: a value that changes nothing misleads.
 
-A field of `train` is not used where every stage has a value of its own, nor a stage's where all its
-objectives have. Some fields mean something only with certain values of others. A field of `train`
-that is not used keeps its value of `UNSET`; a stage or objective leaves such a field out.
+A field of `train` is not used if every stage has a value of its own, and a stage's field is not
+used if all its objectives have one. Some fields mean something only with certain values of others.
+A field of `train` that is not used keeps its value of `UNSET`; a stage or objective leaves such a
+field out.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,8 @@ UNSET = {
     "clip_norm": 0.0,
 }
 STEADY = "exponential", "staircase"  # decays by a factor in every so many updates
-# A field that is used only together with another: that one, the values with which it is, in words.
+# A field that is used only with certain values of another field -> (that field, whether a value of
+# it is one of them, these values in words).
 NEEDS = {
     "muon_exclude": ("optimizer", lambda value: value == "muon", "muon"),
     "muon_weight_decay": ("optimizer", lambda value: value == "muon", "muon"),

@@ -33,20 +33,29 @@ import math
 import os
 import re
 import socket
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Workdir:
-    """The folder `path`; `workdir / name` is the path of a file in it."""
+    """The folder of a run; `workdir / name` is the path of a file in it.
 
-    def __init__(self, path):
+    Args:
+      path: the folder. It need not be there.
+    """
+
+    def __init__(self, path: str | Path):
         self.path = Path(path)
 
-    def __truediv__(self, name):
+    def __truediv__(self, name: str) -> Path:
         return self.path / name
 
     @contextlib.contextmanager
-    def locked(self):
+    def locked(self) -> Iterator[None]:
         """Within it no other process that asks for it trains in the folder, which is made.
 
         The system ends the lock with the process, however that ends. Another host is kept out where
@@ -73,7 +82,7 @@ class Workdir:
             file.flush()
             yield
 
-    def set_aside(self):
+    def set_aside(self) -> Path | None:
         """Moves all files but the lock to a new folder `earlier-N` of this one.
 
         Returns:
@@ -90,19 +99,25 @@ class Workdir:
             path.replace(folder / path.name)
         return folder
 
-    def create(self, config):
-        """Makes the folder for `config` (a dict), or checks that it was made for the same.
+    def create(self, config: Mapping[str, Any]) -> None:
+        """Makes the folder for a config, or checks that it was made for the same.
+
+        Args:
+          config: every field of the experiment's config, and "config", its name.
 
         Raises:
-          ValueError: as `check`.
+          ValueError: as of `check`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self.check(config)
         if not (self / "config.json").exists():
             self.write_json("config.json", config)
 
-    def check(self, config):
-        """Checks that the folder, if there is one, was made for `config` (a dict).
+    def check(self, config: Mapping[str, Any]) -> None:
+        """Checks that the folder, if there is one, was made for this config.
+
+        Args:
+          config: as of `create`.
 
         Raises:
           ValueError: it holds a run of another config; the message lists the differences. The
@@ -133,17 +148,36 @@ class Workdir:
                 + "\n".join(differences)
             )
 
-    def write_json(self, name, value):
-        """Writes a file that appears whole or not at all."""
+    def write_json(self, name: str, value: Any) -> None:
+        """Writes a file that appears whole or not at all.
+
+        Args:
+          name: the file's name.
+          value: what JSON takes.
+        """
         self.write_text(name, _json(value, indent=1) + "\n")
 
-    def write_text(self, name, text):
-        """Writes a file that appears whole or not at all; returns its path."""
+    def write_text(self, name: str, text: str) -> Path:
+        """Writes a file that appears whole or not at all.
+
+        Args:
+          name: the file's name.
+          text: its text.
+
+        Returns:
+          The file's path.
+        """
         with self._replacing(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return self / name
 
-    def append(self, name, line):
+    def append(self, name: str, line: Mapping[str, Any]) -> None:
+        """Adds a line of JSON to a file.
+
+        Args:
+          name: the file's name; it need not be there.
+          line: what JSON takes.
+        """
         with (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
@@ -157,9 +191,13 @@ class Workdir:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def metrics(self):
-        """The lines of metrics.jsonl as dicts, without one that a kill has cut off; none before
-        training. A damaged line is named and left out, and those after it are kept.
+    def metrics(self) -> list[dict[str, Any]]:
+        """Reads metrics.jsonl.
+
+        A damaged line is named and left out, and those after it are kept.
+
+        Returns:
+          Its lines, without one that a kill has cut off; none before training.
         """
         file, lines = self / "metrics.jsonl", []
         whole = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
@@ -174,8 +212,12 @@ class Workdir:
                 lines.append(line)
         return lines
 
-    def keep_metrics_until(self, update):
-        """Drops the lines after `update`: what a killed process did after its last checkpoint."""
+    def keep_metrics_until(self, update: int) -> None:
+        """Drops what a killed process did after its last checkpoint from metrics.jsonl.
+
+        Args:
+          update: the last update whose lines are kept.
+        """
         file = self / "metrics.jsonl"
         if not file.exists():
             return
@@ -183,8 +225,15 @@ class Workdir:
         with self._replacing("metrics.jsonl") as temporary:
             temporary.write_text("".join(kept))
 
-    def save_figures(self, figures):
-        """name -> matplotlib figure; returns the paths."""
+    def save_figures(self, figures: Mapping[str, "Figure"]) -> list[Path]:
+        """Writes figures as PNG files in `figures`.
+
+        Args:
+          figures: name -> figure.
+
+        Returns:
+          The files' paths.
+        """
         (self / "figures").mkdir(exist_ok=True)
         names = [f"figures/{name}.png" for name in figures]
         for name, figure in zip(names, figures.values(), strict=True):
@@ -206,8 +255,16 @@ def _with_null(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def flatten(value, prefix=""):
-    """{"a.b.0": 1} for {"a": {"b": [1]}}; an empty dict or list has no entry."""
+def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Makes one level of nested dicts and lists: {"a.b.0": 1} for {"a": {"b": [1]}}.
+
+    Args:
+      value: dicts, lists and other values; an empty dict or list has no entry.
+      prefix: what every name begins with.
+
+    Returns:
+      Full name -> value.
+    """
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, dict):

@@ -1,62 +1,115 @@
-"""How workers or devices make updates: each by itself, or the first ones together.
+"""How workers or devices make updates: each by itself, or the first ones together."""
 
-The classes share two methods: `use(inputs, shares)` says what the next updates are made of, and
-`train(num_updates)` makes so many of one stage and returns what `Trainer.train` returns.
-"""
-
+import abc
 import functools
 import operator
 import queue
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.data import training_inputs
 from rrn.distribute.towers import TowerResult
+from rrn.tasks.task import Arrays
+from rrn.training.trainer import Trainer
 
 
-def count_up(variable):
-    """Adds 1 to a variable of integers, and returns what it was, in one step for all workers."""
+def count_up(variable: tf.Variable) -> tf.Tensor:
+    """Adds 1 to a variable of integers, in one step for all workers.
+
+    Args:
+      variable: an integer scalar.
+
+    Returns:
+      What the variable was before.
+    """
     return tf.raw_ops.ResourceCountUpTo(
         resource=variable.handle, limit=variable.dtype.max, T=variable.dtype
     )
 
 
+class UpdateMaker(abc.ABC):
+    """What makes a trainer's updates: all devices together, or each by itself."""
+
+    @abc.abstractmethod
+    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+        """Says what the next updates are made of.
+
+        Args:
+          inputs: each device's data set, from the trainer's update on.
+          shares: the shares of groups that they were made with; None for the task's own draws.
+        """
+
+    @abc.abstractmethod
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
+        """Makes updates, all of one stage.
+
+        Args:
+          num_updates: how many.
+
+        Returns:
+          What `Trainer.train` returns. The means may have more than its.
+        """
+
+
 class Means:
-    """Adds up what updates report, {name: (sum, count)}."""
+    """Adds up what updates report.
+
+    Attributes:
+      bad_update: the first update that was not finite, -1 if none.
+    """
 
     def __init__(self):
         self._totals, self.bad_update = {}, -1
 
-    def add(self, update, metrics, finite):
+    def add(
+        self, update: int | tf.Tensor, metrics: Mapping[str, Any], finite: bool | tf.Tensor
+    ) -> None:
+        """Takes the report of an update.
+
+        Args:
+          update: the update's number.
+          metrics: name -> (sum, count).
+          finite: whether its losses and gradients are finite.
+        """
         for name, pair in metrics.items():
             total = self._totals.get(name, (0, 0))
             self._totals[name] = tuple(t + np.asarray(p) for t, p in zip(total, pair, strict=True))
         if not finite and self.bad_update < 0:
             self.bad_update = int(update)
 
-    def result(self, **others):
-        """What `Trainer.train` returns; `others` are further means."""
+    def result(self, **others: Any) -> tuple[dict[str, Any], np.int64]:
+        """Computes what `Trainer.train` returns.
+
+        Args:
+          **others: further means.
+
+        Returns:
+          (name -> mean, the first update that was not finite, -1 if none).
+        """
         with np.errstate(invalid="ignore"):
             means = {n: np.nan_to_num(np.divide(*pair)) for n, pair in self._totals.items()}
         return {**means, **others}, np.int64(self.bad_update)
 
 
-class SynchronousUpdates:
-    """All devices together make every update, each waiting for the others."""
+class SynchronousUpdates(UpdateMaker):
+    """All devices together make every update, each waiting for the others.
 
-    def __init__(self, trainer):
+    Args:
+      trainer: the trainer.
+    """
+
+    def __init__(self, trainer: Trainer):
         self.trainer, self._iterators = trainer, None
 
-    def use(self, inputs, shares):
-        """inputs: each device's data set, from the trainer's update on; shares: those of groups
-        that they were made with, None for the task's own draws.
-        """
+    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
         self._iterators = [iter(dataset) for dataset in inputs]
 
-    def train(self, num_updates):
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         return self.trainer.train(self._iterators, tf.constant(num_updates))
 
 
@@ -68,9 +121,9 @@ def _refuse_pool(trainer, how):
         )
 
 
-class _WithoutWaiting:
-    """What has updates of its own, a worker or a device, reads the variables, takes gradients of a
-    batch of its own and changes the variables, without waiting for others.
+class _WithoutWaiting(UpdateMaker):
+    """Each worker or device makes updates by itself: it reads the variables, takes gradients of a
+    batch of its own, and changes the variables. None waits for the others.
 
     A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
     of batches from the update at which it began). An update's number is the count of changes before
@@ -120,9 +173,18 @@ class _WithoutWaiting:
 
 
 class AsynchronousTowers(_WithoutWaiting):
-    """Every device of this process makes updates by itself, from a thread of its own."""
+    """Every device of this process makes updates by itself, from a thread of its own.
 
-    def __init__(self, trainer, arrays, seed):
+    Args:
+      trainer: the trainer.
+      arrays: the training split's tensors.
+      seed: the experiment's.
+
+    Raises:
+      ValueError: the trainer's examples stay for several updates.
+    """
+
+    def __init__(self, trainer: Trainer, arrays: Arrays, seed: int):
         super().__init__(trainer, len(trainer.devices), arrays, seed)
         self._iterators = None
         self._functions = {
@@ -133,14 +195,14 @@ class AsynchronousTowers(_WithoutWaiting):
             for stage in trainer.plan.stages
         }
 
-    def use(self, inputs, shares):
-        """shares: of groups in the batches to come; each device has inputs of its own."""
+    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+        """Takes the shares; each device makes inputs of its own."""
         first = int(self.trainer.update)
         numbers = range(self.num_workers)
         self._iterators = [iter(self._inputs(number, first, shares)) for number in numbers]
 
-    def train(self, num_updates):
-        """`num_updates` updates of one stage, whoever makes them; see `_report`."""
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
+        """Makes updates; whichever device is free makes the next one."""
         functions = self._functions[self.trainer.plan.stage(int(self.trainer.update)).name]
         updates_left = iter(range(num_updates))  # each is taken once, as threads take turns
 
@@ -155,10 +217,25 @@ class AsynchronousTowers(_WithoutWaiting):
 class AsynchronousUpdates(_WithoutWaiting):
     """Every worker of a cluster makes updates by itself.
 
-    The trainer has one device, by its name within a worker's process.
+    Args:
+      trainer: the trainer; it has one device, by its name within a worker's process.
+      strategy: what `rrn.distribute.connect` returned.
+      num_workers: the number of workers.
+      arrays: the training split's tensors.
+      seed: the experiment's.
+
+    Raises:
+      ValueError: the trainer's examples stay for several updates.
     """
 
-    def __init__(self, trainer, strategy, num_workers, arrays, seed):
+    def __init__(
+        self,
+        trainer: Trainer,
+        strategy: tf.distribute.ParameterServerStrategy,
+        num_workers: int,
+        arrays: Arrays,
+        seed: int,
+    ):
         super().__init__(trainer, num_workers, arrays, seed)
         self._iterator = None
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
@@ -167,8 +244,8 @@ class AsynchronousUpdates(_WithoutWaiting):
             for stage in trainer.plan.stages
         }
 
-    def use(self, inputs, shares):
-        """shares: of groups in the batches to come; each worker makes inputs of its own."""
+    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+        """Takes the shares; each worker makes inputs of its own."""
 
         def own_inputs():
             worker = tf.distribute.coordinator.experimental_get_current_worker_index()
@@ -176,8 +253,7 @@ class AsynchronousUpdates(_WithoutWaiting):
 
         self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
 
-    def train(self, num_updates):
-        """`num_updates` updates of one stage; see `_report`."""
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         first = int(self.trainer.update)
         function = self._functions[self.trainer.plan.stage(first).name]
         results = [
@@ -197,7 +273,7 @@ def _fetch(result):
         return None
 
 
-class FirstGradients:
+class FirstGradients(UpdateMaker):
     """An update takes the first `num_gradients` gradients that workers have for it.
 
     What comes later is of variables that have changed since: it is dropped and counted. A worker
@@ -205,9 +281,16 @@ class FirstGradients:
     out as long as `num_gradients` others are there. With all workers' gradients an update is
     `Trainer.train`'s. With more than there are workers, those that are first take a further batch
     for the same update, as with TensorFlow 1's SyncReplicasOptimizer.
+
+    Args:
+      trainer: the trainer.
+      num_gradients: how many gradients make an update.
+
+    Raises:
+      ValueError: the trainer's examples stay for several updates.
     """
 
-    def __init__(self, trainer, num_gradients):
+    def __init__(self, trainer: Trainer, num_gradients: int):
         _refuse_pool(trainer, "--replicas_to_aggregate")
         self.trainer, self.num_gradients = trainer, num_gradients
         self._iterators = None
@@ -227,10 +310,8 @@ class FirstGradients:
         for number in range(len(trainer.devices)):
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
-    def use(self, inputs, shares):
-        """As `SynchronousUpdates.use`; an update that a late worker is in the middle of keeps the
-        inputs that it began with.
-        """
+    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+        """Takes inputs; an update that a late worker is in the middle of keeps those it has."""
         self._iterators = [iter(dataset) for dataset in inputs]
 
     def _tower(self, stage, number, iterator):
@@ -267,8 +348,12 @@ class FirstGradients:
                 self._results.put((number, done, error))
                 return
 
-    def train(self, num_updates):
-        """`num_updates` updates of one stage; as `Trainer.train`, and "gradients_dropped"."""
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
+        """Makes updates; the means also have "gradients_dropped".
+
+        Raises:
+          tf.errors.OpError: too few workers are left.
+        """
         means, dropped = Means(), 0
         for _ in range(num_updates):
             update = int(self.trainer.update)

@@ -27,11 +27,11 @@ class Change:
     """A way to make an input wrong.
 
     Attributes:
-        apply: changes the input at a path.
-        names: the error must have one of these words; () for the input's own name.
-        wrong: whether the changed input must be noticed. If not, it may be another right input, as
-            a text in which a word has changed.
-        words: what is done, to be shown.
+      apply: changes the input at a path.
+      names: the error must have one of these words; () for the input's own name.
+      wrong: whether the changed input must be noticed. If not, it may be another right input, as a
+        text in which a word has changed.
+      words: what is done, to be shown.
     """
 
     apply: Callable[[Path], object]
@@ -45,12 +45,12 @@ class Kind:
     """A kind of input.
 
     Attributes:
-        file: the name of the input, which may be a folder.
-        write: writes a right one to a path.
-        read: reads it with the program; the result can be compared. Output goes to the folder `out`
-            beside the input.
-        changes: how it may become wrong.
-        share: how many inputs of the kind are tried while one of each other kind is.
+      file: the name of the input, which may be a folder.
+      write: writes a right one to a path.
+      read: reads it with the program; the result can be compared. Output goes to the folder `out`
+        beside the input.
+      changes: how it may become wrong.
+      share: how many inputs of the kind are tried while one of each other kind is.
     """
 
     file: str
@@ -64,13 +64,13 @@ def attempt(kind: Kind, folder: Path, expected: object, change: Change) -> tuple
     """Changes the input in a folder, reads it, and puts it back.
 
     Args:
-        kind: the kind of the input.
-        folder: the folder that holds a right one.
-        expected: the right one's result.
-        change: what is done to it.
+      kind: the kind of the input.
+      folder: the folder that holds a right one.
+      expected: the right one's result.
+      change: what is done to it.
 
     Returns:
-        How it ended, and what was said.
+      How it ended, and what was said.
     """
     path = folder / kind.file
     right = _files(folder)

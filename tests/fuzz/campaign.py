@@ -45,13 +45,13 @@ def campaign(
     """Tries the kinds in turn until the time is over or so many inputs of each are tried.
 
     Args:
-        seed: of all changes. The n-th change of a kind is the same whatever the time.
-        minutes: the time.
-        count: inputs of each kind, times its share; None for as many as the time allows.
-        names: the kinds; None for all.
+      seed: of all changes. The n-th change of a kind is the same whatever the time.
+      minutes: the time.
+      count: inputs of each kind, times its share; None for as many as the time allows.
+      names: the kinds; None for all.
 
     Returns:
-        kind -> outcome -> count. What went wrong is printed with the change.
+      kind -> outcome -> count. What went wrong is printed with the change.
     """
     kinds = {name: KINDS[name] for name in names or KINDS}
     counts = {name: collections.Counter() for name in kinds}

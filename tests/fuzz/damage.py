@@ -47,8 +47,8 @@ def damages(pattern: str = "", wrong: bool = True) -> st.SearchStrategy[Change]:
     """Damage of a file.
 
     Args:
-        pattern: which file is damaged, or lost, where the input is a folder.
-        wrong: whether it must be noticed: a text has no checksum.
+      pattern: which file is damaged, or lost, where the input is a folder.
+      wrong: whether it must be noticed: a text has no checksum.
     """
 
     def change(seed):

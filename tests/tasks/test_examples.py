@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.data import evaluation_batch, read_prepared
 from rrn.graphs import SparseGraph
-from rrn.network import MessageFunction
+from rrn.messages import MessageFunction
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.reports import likeliest, message_strengths, one_of_each

@@ -43,9 +43,9 @@ def story(task: int, key: str, index: int) -> Story:
     """Returns one story of a collection. It depends on the three arguments only.
 
     Args:
-        task: 1 to 20.
-        key: names the collection, for instance its seed and split.
-        index: the story's number in the collection, from 0.
+      task: 1 to 20.
+      key: names the collection, for instance its seed and split.
+      index: the story's number in the collection, from 0.
     """
     return _TELL[task](Dice(f"{key}/{task}/{index}")).story(task)
 
@@ -56,11 +56,11 @@ def simulate(
     """Returns the first stories of the collection that `rng` names.
 
     Args:
-        task: 1 to 20.
-        num_questions: the least number of questions that the stories have together. It is not used
-            if `num_stories` is given.
-        rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
-        num_stories: the number of stories.
+      task: 1 to 20.
+      num_questions: the least number of questions that the stories have together. It is not used if
+        `num_stories` is given.
+      rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
+      num_stories: the number of stories.
     """
     key = f"{rng.bit_generator.random_raw():016x}"
     if num_stories is not None:

@@ -24,9 +24,9 @@ def answer(task: int, facts: Sequence[str], question: str) -> str | None:
     """Returns the answer to a question, or None if the facts do not give one.
 
     Args:
-        task: the question's task, 1 to 20.
-        facts: the facts told before the question.
-        question: the question.
+      task: the question's task, 1 to 20.
+      facts: the facts told before the question.
+      question: the question.
     """
     try:
         return READERS[task](facts, question.rstrip("?"))
@@ -38,10 +38,10 @@ def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
     """Returns where a story's answers and the reader's answers differ.
 
     Args:
-        story: the story.
+      story: the story.
 
     Returns:
-        (question, the story's answer, the reader's answer) for each such question.
+      (question, the story's answer, the reader's answer) for each such question.
     """
     wrong = []
     for question in story.questions:
@@ -55,7 +55,7 @@ def report(stories: Sequence[Story]) -> str:
     """Returns a table of how many questions each task has, and in how many the answers agree.
 
     Args:
-        stories: stories of any tasks.
+      stories: stories of any tasks.
     """
     asked, wrong = Counter(), Counter()
     for story in stories:

@@ -46,10 +46,10 @@ class Comparison:
     """How two samples of one task's stories differ.
 
     Attributes:
-        words: the words that only the first side has, and those that only the second has.
-        shapes: the same for sentence shapes.
-        distances: the total variation distance of each of `MEASURES`.
-        noise: the distance of each of `MEASURES` that sampling alone explains.
+      words: the words that only the first side has, and those that only the second has.
+      shapes: the same for sentence shapes.
+      distances: the total variation distance of each of `MEASURES`.
+      noise: the distance of each of `MEASURES` that sampling alone explains.
     """
 
     words: tuple[list[str], list[str]]
@@ -62,8 +62,11 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
     """Compares two samples of one task's stories.
 
     Args:
-        one: the first sample. The noise is estimated from its halves.
-        two: the second sample.
+      one: the first sample. The noise is estimated from its halves.
+      two: the second sample.
+
+    Returns:
+      The comparison.
     """
     distances, noise = {}, {}
     for name in MEASURES:
@@ -84,7 +87,7 @@ def shape(sentence: str) -> str:
     """Returns a sentence with the class in place of each name, place, object and so on.
 
     Args:
-        sentence: a fact or a question.
+      sentence: a fact or a question.
     """
     return " ".join(_CLASS.get(word, word) for word in words(sentence))
 
@@ -122,8 +125,8 @@ def distance(one: Counter, two: Counter) -> float:
     """Returns the total variation distance, from 0 to 1, of two normalized counts.
 
     Args:
-        one: how often each value occurs on one side.
-        two: the same on the other side.
+      one: how often each value occurs on one side.
+      two: the same on the other side.
     """
     n, m = one.total() or 1, two.total() or 1
     return sum(abs(one[value] / n - two[value] / m) for value in one.keys() | two.keys()) / 2
@@ -133,10 +136,10 @@ def read(path: Path) -> dict[int, list[Story]]:
     """Returns the training and validation stories of a prepared file, by task.
 
     Args:
-        path: the file.
+      path: the file.
 
     Raises:
-        DataError: there is no such file, or it is not a prepared bAbI file.
+      DataError: there is no such file, or it is not a prepared bAbI file.
     """
     attributes, datasets = hdf5.read(path)
     if attributes.get("schema") != "babi":
@@ -178,11 +181,11 @@ def report(a: Path, b: Path) -> str:
     """Returns the table of two prepared files, and below it what only one of them has.
 
     Args:
-        a: the first file.
-        b: the second file.
+      a: the first file.
+      b: the second file.
 
     Raises:
-        DataError: there is no such file, or it is not a prepared bAbI file.
+      DataError: there is no such file, or it is not a prepared bAbI file.
     """
     return table(read(a), read(b))
 
@@ -191,8 +194,8 @@ def table(one: dict[int, list[Story]], two: dict[int, list[Story]]) -> str:
     """Returns the table of stories, and below it the words and shapes that only one side has.
 
     Args:
-        one: the first side's stories, by task.
-        two: the second side's stories. Tasks that only one side has are left out.
+      one: the first side's stories, by task.
+      two: the second side's stories. Tasks that only one side has are left out.
     """
     head = f"{'task':>4}{'words':>7}{'shapes':>8}" + "".join(f"{m:>16}" for m in MEASURES)
     rows, details = [head], []

@@ -39,13 +39,13 @@ class Setting:
     """How a task's stories go.
 
     Attributes:
-        ask: asks the task's question.
-        events: the names of the events that a fact may tell.
-        ordered: whether the two facts of a round tell the two events in turn. Otherwise each fact's
-            event is drawn, all equally likely.
-        actors: the actors' names.
-        places: the places' names.
-        there: the probability that a fact about taking something ends with "there".
+      ask: asks the task's question.
+      events: the names of the events that a fact may tell.
+      ordered: whether the two facts of a round tell the two events in turn. Otherwise each fact's
+        event is drawn, all equally likely.
+      actors: the actors' names.
+      places: the places' names.
+      there: the probability that a fact about taking something ends with "there".
     """
 
     ask: Ask
@@ -60,8 +60,11 @@ def people_story(setting: Setting, dice: Dice) -> Tale:
     """Tells a story in rounds of two facts until enough questions are asked.
 
     Args:
-        setting: how the task's stories go.
-        dice: makes the random choices.
+      setting: how the task's stories go.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     world = World(tale, setting.actors, setting.places, setting.there)
@@ -291,7 +294,10 @@ def timeline_story(dice: Dice) -> Tale:
     somebody has made a second move.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     paths: dict[str, list[str]] = {actor: [] for actor in TOWNSPEOPLE}

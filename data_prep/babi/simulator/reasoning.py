@@ -53,7 +53,10 @@ def direction_story(dice: Dice) -> Tale:
     always the subject of that fact, so half of the questions turn the relation round.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     one, two, middle = dice.shuffled(ROOMS)[:3]
@@ -83,7 +86,10 @@ def path_story(dice: Dice) -> Tale:
     the path's two steps, which are found by search.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(ROOMS)
@@ -132,7 +138,10 @@ def position_story(dice: Dice) -> Tale:
     so no fact states the answer, which follows from the shapes' coordinates.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(SHAPES)[:3]
@@ -173,7 +182,10 @@ def size_story(dice: Dice) -> Tale:
     facts are told and five questions are tried again.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     sizes = [*SMALL, *dice.shuffled(LARGE)]
@@ -231,7 +243,10 @@ def fear_story(dice: Dice) -> Tale:
     this kind.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     fear: dict[str, tuple[str, int]] = {}
@@ -271,7 +286,10 @@ def colour_story(dice: Dice) -> Tale:
     animals.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     while True:
         tale, kind, colour = _animals(dice)
@@ -325,7 +343,10 @@ def motive_story(dice: Dice) -> Tale:
     leads him, and takes what he wants if nobody has taken it. A question follows every fact.
 
     Args:
-        dice: makes the random choices.
+      dice: makes the random choices.
+
+    Returns:
+      The story.
     """
     tale = Tale(dice)
     mood: dict[str, tuple[str, int]] = {}

@@ -10,11 +10,11 @@ def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]
     """Writes a file qaN_{split}.txt for every task and split.
 
     Args:
-        directory: where to write. It is made if it is not there.
-        stories: the stories of each split.
+      directory: where to write. It is made if it is not there.
+      stories: the stories of each split.
 
     Returns:
-        The files' paths.
+      The files' paths.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts: dict[str, list[str]] = {}
@@ -31,7 +31,7 @@ def format_story(story: Story) -> str:
     """Returns the lines of a story: numbered facts, and questions where they are asked.
 
     Args:
-        story: the story.
+      story: the story.
     """
     lines: list[str] = []
     line_of: list[int] = []

@@ -28,10 +28,19 @@ NEXT = ("Then", "After that", "Following that", "Afterwards")
 class World:
     """Who and what is where, and the events that change it.
 
+    At the start actors and objects are scattered. An event returns whether it could happen; if it
+    did, the tale has told it.
+
+    Args:
+      tale: the tale that tells the events.
+      actors: the actors' names.
+      places: the places' names.
+      there: the probability that a fact about taking something ends with "there".
+
     Attributes:
-        place: the place of every actor.
-        spot: the place of every object that nobody holds.
-        holder: the actor who holds each held object.
+      place: the place of every actor.
+      spot: the place of every object that nobody holds.
+      holder: the actor who holds each held object.
     """
 
     def __init__(
@@ -41,14 +50,6 @@ class World:
         places: tuple[str, ...] = ROOMS,
         there: float = 1.0,
     ) -> None:
-        """Scatters actors and objects.
-
-        Args:
-            tale: the tale that tells the events.
-            actors: the actors' names.
-            places: the places' names.
-            there: the probability that a fact about taking something ends with "there".
-        """
         pick = tale.dice.pick
         self._tale, self._dice = tale, tale.dice
         self.actors, self.places = actors, places

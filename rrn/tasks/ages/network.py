@@ -3,6 +3,7 @@
 import math
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
@@ -17,9 +18,12 @@ class AgesNetwork(tf.Module):
     """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
 
     With `sinusoids` the initial weights of years and ages are not Glorot's (see `sinusoids`).
+
+    Args:
+      config: the experiment's `model`.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: ConfigDict):
         super().__init__(name="network")
         self.config, hidden = config, config.hidden_size
         self.rrn = RecurrentRelationalNetwork(
@@ -46,7 +50,7 @@ class AgesNetwork(tf.Module):
             kernel.assign(tf.transpose(tf.concat([sinusoids(part) for part in columns], axis=0)))
 
 
-def sinusoids(weights):
+def sinusoids(weights: tf.Tensor) -> tf.Tensor:
     """Draws sinusoids over the years, each with 1, 2, 4, 8, 16 or 32 cycles in a century.
 
     Low frequencies make near ages alike, and high ones tell them apart. With so few of them, to add

@@ -2,11 +2,14 @@
 found.
 """
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 import tensorflow as tf
 
 from rrn.data import evaluation_batch
-from rrn.pages import Example, Step
+from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
 from rrn.tasks.ages.network import CLASSES, PEOPLE
 from rrn.tasks.reports import (
@@ -17,7 +20,12 @@ from rrn.tasks.reports import (
     message_strengths,
     one_of_each,
 )
-from rrn.tasks.task import Quantity
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rrn.tasks.ages.task import Ages
 
 NAMES = "Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal"
 FACTS = (  # by kind
@@ -33,27 +41,56 @@ QUANTITIES = {
 }
 
 
-def results(arrays, examples, outputs):
-    """`accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`."""
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes the accuracy by distance.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      By step `accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`.
+    """
     distance = arrays["distance"].numpy().reshape(-1)[examples]
     return accuracy_by_kind(outputs, distance, "distance")
 
 
-def table(results):
-    """Accuracy: a row for each step."""
+def table(results: Results) -> Table:
+    """Makes the table of accuracy.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      A row for each step, a column for each distance.
+    """
     return accuracy_table(results, "distance")
 
 
-def figures(results):
-    """`accuracy`: by distance, a line for each step."""
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws the accuracy.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `accuracy`: by distance, a line for each step.
+    """
     return {"accuracy": draw_accuracy(results, "distance")}
 
 
 # Examples of the page
 
 
-def examples(task, arrays, ids, seed):
-    """A question of each distance, as `Task.examples` returns them."""
+def examples(task: "Ages", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+    """Shows a question of each distance.
+
+    Args:
+      task: the task.
+      arrays, ids, seed: as of `Task.examples`.
+
+    Returns:
+      The examples, by distance.
+    """
     distances = arrays["distance"].numpy().reshape(-1)[ids]
     chosen = ids[np.sort(one_of_each(distances, PEOPLE))]
     batch, rrn = evaluation_batch(task, arrays, chosen, seed), task.network.rrn

@@ -7,14 +7,19 @@ A fact's features are one-hots: who, whom, which kind of fact, how many years, a
 asks for. In the fact of an age, who and whom are the same.
 """
 
+import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
+from rrn.data import PreparedData
 from rrn.graphs import RegularGraph, all_others
-from rrn.reading import module_variables
+from rrn.pages import Example
+from rrn.random import ExampleRandom
+from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages import report
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
@@ -22,7 +27,16 @@ OLDER, YOUNGER, AGE = range(KINDS)
 FACT_SIZES = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Ages":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: any prepared ages; the model takes nothing from them.
+
+    Returns:
+      The task.
+    """
     return Ages(config)
 
 
@@ -31,26 +45,37 @@ class Ages(Task):
 
     Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
     eight different ones, are drawn, and so is for every difference who is named first.
+
+    Args:
+      config: the experiment's `model`.
     """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config):
+    def __init__(self, config: ConfigDict):
         super().__init__(config, AgesNetwork(config))
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["edges"]) * PAIRS
 
-    def groups(self, arrays):
+    def groups(self, arrays: Arrays) -> np.ndarray:
         return arrays["distance"].numpy().reshape(-1)
 
-    def make_batch(self, arrays, examples, random, training):
-        """The "people" `[examples, 8]`, those nearest to the one whose age is told first, with
-        their "ages" and "distances" from that one; which of them is "asked" `[examples]`; and the
-        facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
-        people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Makes the examples' people and facts; see `Task.make_batch`.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          The "people" `[examples, 8]`, those nearest to the one whose age is told first, with their
+          "ages" and "distances" from that one; which of them is "asked" `[examples]`; and the
+          facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
+          people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
         """
         tree, told, asked = examples // PAIRS, examples // PEOPLE % PEOPLE, examples % PEOPLE
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
@@ -80,17 +105,27 @@ class Ages(Task):
 
     # Model
 
-    def loss(self, encodings, batch, random, training, num_steps=None, num_people=PEOPLE):
+    def loss(
+        self,
+        encodings: dict[str, tf.Tensor],
+        batch: Batch,
+        random: ExampleRandom,
+        training: bool,
+        num_steps: int | None = None,
+        num_people: int = PEOPLE,
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        In training with `node_loss` so many times that of the ages of the two people of every fact
-        is added, the mean over both, all facts and all steps.
+        Training adds `node_loss` times a second loss, which is small if the ages of a fact's two
+        people can be read from the fact's state; see the method `node_loss`.
 
         Args:
-          encodings, batch, random, training: see `Task.loss`.
+          encodings, batch, random, training: as of `Task.loss`.
           num_steps: the config's if not given.
-          num_people: as if there were no more than so many, the nearest to the one whose age is
-            told.
+          num_people: how many people take part: those nearest to the one whose age is told.
+
+        Returns:
+          As of `Task.loss`. Outputs also have each question's "distance".
 
         Raises:
           ValueError: more people than there are.
@@ -110,7 +145,13 @@ class Ages(Task):
             losses["loss"] += self.config.node_loss * self.node_loss(hidden, fact_ages)
         return losses, {**outputs, "distance": distance}
 
-    def logits(self, facts, asked, num_steps, random=None):
+    def logits(
+        self,
+        facts: dict[str, tf.Tensor],
+        asked: tf.Tensor,
+        num_steps: int,
+        random: ExampleRandom | None = None,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Computes the answer's logits at every step.
 
         Args:
@@ -128,8 +169,17 @@ class Ages(Task):
         dropped = [0.0, 0.0, self.config.readout_dropout]
         return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
-    def features(self, facts, asked):
-        """The graph and the facts' features; arguments as of `logits`."""
+    def features(
+        self, facts: dict[str, tf.Tensor], asked: tf.Tensor
+    ) -> tuple[RegularGraph, tf.Tensor]:
+        """Makes the network's inputs.
+
+        Args:
+          facts, asked: as of `logits`.
+
+        Returns:
+          (the graph of the facts, their features `[nodes, size]`).
+        """
         graph = RegularGraph(
             all_others(facts["who"].shape[1]), asked.shape[0] or tf.shape(asked)[0]
         )
@@ -137,7 +187,7 @@ class Ages(Task):
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
         return graph, tf.concat([*parts, asked], axis=-1)
 
-    def node_loss(self, hidden, ages):
+    def node_loss(self, hidden: list[tf.Tensor], ages: tf.Tensor) -> tf.Tensor:
         """Computes how well the facts' ages can be read from each fact.
 
         Args:
@@ -153,16 +203,16 @@ class Ages(Task):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
-    def training_only(self):
+    def training_only(self) -> list[Variable]:
         return module_variables(self.network.node_readout) if self.config.node_loss else []
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         facts = {name: tf.TensorSpec([None, PEOPLE], tf.int32) for name in FACT_SIZES}
         return {**facts, "asked": tf.TensorSpec([None], tf.int32)}
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each eight facts.
 
         Args:
@@ -184,13 +234,13 @@ class Ages(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
 
     results = staticmethod(report.results)
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
 
-    def examples(self, arrays, examples, seed):
+    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
         """A question of each distance, with the strength of each fact's messages."""
         return report.examples(self, arrays, examples, seed)

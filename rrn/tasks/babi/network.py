@@ -1,6 +1,7 @@
 """bAbI's modules: the sentence encoders, and the network over facts with its readouts."""
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.layers import MLP, Embedding
 from rrn.network import RecurrentRelationalNetwork
@@ -17,9 +18,13 @@ class BabiEncoder(tf.Module):
     With `normal_embeddings` the embedding begins with draws of the standard normal distribution.
     With Glorot's, a tenth as large, all sentences are encoded nearly alike at first, next to
     positions of 0 and 1.
+
+    Args:
+      vocabulary_size: the number of words.
+      config: the experiment's `model`.
     """
 
-    def __init__(self, vocabulary_size, config):
+    def __init__(self, vocabulary_size: int, config: ConfigDict):
         super().__init__(name="encoder")
         self.embedding = Embedding(vocabulary_size, config.embedding_size)
         if config.normal_embeddings:
@@ -34,9 +39,13 @@ class BabiNetwork(tf.Module):
     """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
 
     The readouts' layers are `[hidden, hidden, vocabulary]` and `[hidden, vocabulary]`.
+
+    Args:
+      vocabulary_size: the number of words.
+      config: the experiment's `model`.
     """
 
-    def __init__(self, vocabulary_size, config):
+    def __init__(self, vocabulary_size: int, config: ConfigDict):
         super().__init__(name="network")
         hidden = config.hidden_size
         self.rrn = RecurrentRelationalNetwork(

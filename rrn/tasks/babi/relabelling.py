@@ -9,7 +9,7 @@ supporting fact is used, and evaluation changes nothing.
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +34,27 @@ class Part(NamedTuple):
 
 
 def exchange(*forms: str) -> Part:
-    """A part in which every order of the things is as likely; a form's phrases have commas."""
+    """Makes a part in which every order of the things is as likely as any other.
+
+    Args:
+      *forms: for each form its phrases, with commas between them, in the order of the things.
+
+    Returns:
+      The part.
+    """
     phrases = tuple(tuple(form.split(", ")) for form in forms)
     return Part(phrases, np.array(list(itertools.permutations(range(len(phrases[0]))))))
 
 
 def turn(*forms: str) -> Part:
-    """A part of the four directions, clockwise: four rotations, each also mirrored."""
+    """Makes a part of the four directions, clockwise: four rotations, each also mirrored.
+
+    Args:
+      *forms: as of `exchange`.
+
+    Returns:
+      The part.
+    """
     places = np.arange(4)
     turns = [(sign * places + shift) % 4 for sign in (1, -1) for shift in range(4)]
     return Part(tuple(tuple(form.split(", ")) for form in forms), np.array(turns))
@@ -88,7 +102,13 @@ MOST_THINGS = max(part.turns.shape[1] for part in PARTS)
 
 
 class Name(NamedTuple):
-    """A phrase of a sentence that may be exchanged: a form of a thing of `PARTS[part]`."""
+    """A phrase of a sentence that may be exchanged.
+
+    Attributes:
+      part: the number of a part in `PARTS`.
+      form: the number of one of its forms.
+      thing: the number of one of its things.
+    """
 
     part: int
     form: int
@@ -97,7 +117,14 @@ class Name(NamedTuple):
 
 @functools.cache
 def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
-    """The phrases of a task that may be exchanged."""
+    """Lists the phrases of a task that may be exchanged.
+
+    Args:
+      task: the task's number.
+
+    Returns:
+      A phrase's words -> what it names.
+    """
     return {
         tuple(phrase.split()): Name(number, form, thing)
         for number, part in enumerate(PARTS)
@@ -108,7 +135,15 @@ def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
 
 
 def read(words: Sequence[str], task: int) -> list[str | Name]:
-    """Splits a sentence of a task into names and other words; the longest phrase is read first."""
+    """Splits a sentence of a task into names and other words; the longest phrase is read first.
+
+    Args:
+      words: the sentence.
+      task: the task's number.
+
+    Returns:
+      Names, and words that are in no name.
+    """
     names, found, place = names_of_task(task), [], 0
     while place < len(words):
         phrases = (tuple(words[place : place + length]) for length in (4, 3, 2, 1))
@@ -119,7 +154,14 @@ def read(words: Sequence[str], task: int) -> list[str | Name]:
 
 
 def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
-    """The things that may together come to the names' places."""
+    """Lists the things that may together come to the places of some names.
+
+    Args:
+      names: the names.
+
+    Returns:
+      For each way a thing for each name.
+    """
     ways = [{}]
     for part in {name.part for name in names}:
         gaps = [gap for gap, name in enumerate(names) if name.part == part]
@@ -157,7 +199,7 @@ class Texts:
             for gap, name in enumerate(own):
                 self.names[task, number, gap] = name.part, name.thing
             if np.any(table[tuple(name.thing for name in own)] < 0):
-                for things in exchanged(own):  # whatever stands in gaps that the template has not
+                for things in exchanged(own):  # gaps that the template lacks may hold anything
                     table[things] = self._number(words, things)
         # What is never there, as the sentences of padding, is sentence 0.
         self.becomes = np.maximum([table for _, table in templates.values()], 0)
@@ -205,7 +247,12 @@ class Relabelling:
       ValueError: a phrase or an answer has a word that is not in the vocabulary.
     """
 
-    def __init__(self, shared, train, fact_tasks):
+    def __init__(
+        self,
+        shared: Mapping[str, np.ndarray],
+        train: Mapping[str, np.ndarray],
+        fact_tasks: np.ndarray,
+    ):
         words = shared["vocabulary"].tolist()
         rows = zip(shared["sentences/tokens"], shared["sentences/length"], strict=True)
         sentences = [tuple(words[i] for i in row[:length]) for row, length in rows]
@@ -224,14 +271,26 @@ class Relabelling:
         numbers = {word: number for number, word in enumerate(words)}
         self._tokens = [[numbers[word] for word in s] for s in self._sentences.sentences]
 
-    def sentences(self):
-        """All sentences: their words `[sentences, length]` and how many each has `[sentences]`."""
+    def sentences(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lists all sentences that training may have.
+
+        Returns:
+          (their words' ids `[sentences, length]`, their numbers of words `[sentences]`).
+        """
         lengths = np.array([len(row) for row in self._tokens])
         tokens = np.zeros([len(lengths), lengths.max()], np.int32)
         tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(self._tokens)
         return tokens, lengths
 
-    def relabel(self, random, tasks, facts, owners, questions, answers):
+    def relabel(
+        self,
+        random: ExampleRandom,
+        tasks: tf.Tensor,
+        facts: tf.Tensor,
+        owners: tf.Tensor,
+        questions: tf.Tensor,
+        answers: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Exchanges what plays the same part, alike in all that belongs to a question.
 
         Args:
@@ -259,7 +318,14 @@ def _tasks_of(texts, tasks, number):
 
 
 def draw_things(random: ExampleRandom) -> tf.Tensor:
-    """Draws the thing that takes each one's place, integers `[examples, parts, MOST_THINGS]`."""
+    """Draws the thing that takes each one's place.
+
+    Args:
+      random: the examples' draws.
+
+    Returns:
+      Integers `[examples, parts, MOST_THINGS]`.
+    """
     draws = random.uniform([len(PARTS)], SALT)
     things = []
     for part, draw in zip(PARTS, tf.unstack(draws, axis=1), strict=True):

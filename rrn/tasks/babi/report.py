@@ -1,5 +1,8 @@
 """bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 import tensorflow as tf
 
@@ -7,7 +10,12 @@ from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
 from rrn.tasks.reports import likeliest, message_strengths, one_of_each, results_by_step
-from rrn.tasks.task import Quantity
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rrn.tasks.babi.task import Babi
 
 TASK_NAMES = (
     "single supporting fact",
@@ -37,13 +45,20 @@ QUANTITIES = {
     "error/": Quantity("wrong answers of the last step, %"),
     "tasks_failed": Quantity("tasks failed"),
     "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
-    "told": Quantity("loss of what facts tell"),
     "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
 }
 
 
-def results(arrays, examples, outputs):
-    """`error/task_01` ... `error/task_20`, `error/mean` (percent), `tasks_failed`, `loss`."""
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes the errors by task.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      By step `error/task_01` ... `error/task_20` and `error/mean` in percent, `tasks_failed`,
+      `loss`.
+    """
     answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
     # Id 0 stands for every word that training does not have: answering it is never right.
     correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
@@ -63,8 +78,15 @@ def _errors(results):
     return [(task, results.by_step[f"error/task_{task:02d}"]) for task in results.group_errors]
 
 
-def table(results):
-    """The errors by task and step, their mean and the failed tasks, beside the paper's."""
+def table(results: Results) -> Table:
+    """Makes the table of errors.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      The errors by task and step, their mean and the failed tasks, beside the paper's.
+    """
     by_step = results.by_step
     steps = [f"step {step}" for step in range(1, len(by_step["error/mean"]) + 1)]
     rows = []
@@ -78,9 +100,15 @@ def table(results):
     return Table(("error, %", *steps, f"at {SOLVED_ERROR:.0f} %", "paper, 15 runs"), rows)
 
 
-def figures(results):
-    """`error_by_task`: bars of every task's error at every step and of the mean, beside the
-    paper's, and the 5 % line.
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws the errors.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `error_by_task`: bars of every task's error at every step and of the mean, beside the paper's,
+      and the 5 % line.
     """
     from matplotlib.figure import Figure  # only drawing needs it
 
@@ -113,8 +141,16 @@ def figures(results):
 # Examples of the page
 
 
-def examples(task, arrays, ids, seed):
-    """The last of the questions `ids` of each task, with the strength of each fact's messages."""
+def examples(task: "Babi", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+    """Shows the last question of each task, with the strength of each fact's messages.
+
+    Args:
+      task: the task.
+      arrays, ids, seed: as of `Task.examples`.
+
+    Returns:
+      The examples, by task.
+    """
     numbers = arrays["task"].numpy()[ids]
     chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
     batch = evaluation_batch(task, arrays, chosen, seed)

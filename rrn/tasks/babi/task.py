@@ -7,12 +7,18 @@ encoding; the question's encoding is also every edge's feature. The answer is re
 the nodes at every step.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
+from rrn.data import PreparedData
 from rrn.graphs import FullyConnectedGraph, GraphUnion
-from rrn.random import uniform
-from rrn.reading import module_variables
+from rrn.pages import Example
+from rrn.random import ExampleRandom, uniform
+from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
@@ -20,16 +26,27 @@ from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_TASKS = 20
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Babi":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: the data whose vocabulary and numbers of facts the model takes.
+
+    Returns:
+      The task.
+    """
     return Babi(config, data)
 
 
-def part_boundaries(size_counts, num_parts, node_cost=7):
+def part_boundaries(
+    size_counts: Sequence[float], num_parts: int, node_cost: int = 7
+) -> tuple[int, ...]:
     """Finds the parts of a batch that make the padding cheapest.
 
     A graph of size n in a part of size b costs b² + node_cost * b. The unit is one edge. A node
@@ -67,11 +84,19 @@ def _fact_shares(train):
 
 
 class Babi(Task):
-    """The bAbI task; see `rrn.tasks.task.Task` for what each method is for."""
+    """The bAbI task; see `rrn.tasks.task.Task` for what each method is for.
+
+    Args:
+      config: the experiment's `model`.
+      data: what the model is made on. Without a training split the task only answers.
+
+    Raises:
+      ValueError: a word comes into the training stories that the vocabulary does not have.
+    """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config, data):
+    def __init__(self, config: ConfigDict, data: PreparedData):
         words, fact_shares = data.shared["vocabulary"], data.constant("fact_shares", _fact_shares)
         self.constants = {"vocabulary": words, "fact_shares": fact_shares}
         self.vocabulary_size = len(words)
@@ -115,11 +140,11 @@ class Babi(Task):
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["task"])
 
-    def draw_examples(self, arrays, seed, batch_size):
-        """Tasks uniformly, then a question of the task uniformly."""
+    def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
+        """Draws tasks uniformly, then a question of the task uniformly."""
         draws = uniform(seed, [2, batch_size], dtype=tf.float64)
         task = tf.cast(draws[0] * len(self.tasks), tf.int32)
         starts = tf.constant(self.question_starts, tf.int32)
@@ -127,20 +152,26 @@ class Babi(Task):
         question = tf.cast(draws[1] * tf.gather(counts, task), tf.int32)
         return tf.gather(starts, task) + question
 
-    def groups(self, arrays):
+    def groups(self, arrays: Arrays) -> np.ndarray:
         return arrays["task"].numpy()
 
-    def sizes(self, arrays, examples):
+    def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)
 
-    def make_batch(self, arrays, examples, random, training):
-        """Sentence ids of the last facts, in parts of questions with about as many facts.
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Makes sentence ids of the last facts, in parts of questions with about as many facts.
 
-        "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
-        "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
-        "masks": one `[part, part's largest size]` for each part; "answer", "task". In training with
-        `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words `[facts,
-        words]`.
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
+          "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
+          "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
+          with `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words
+          `[facts, words]`.
         """
         sizes = self.sizes(arrays, examples)
         told = tf.gather(arrays["num_facts"], examples)
@@ -189,29 +220,53 @@ class Babi(Task):
             "task": task,
         }
 
-    def sentences(self, arrays, sentences):
-        """The prefix tree of the sentences with the ids `sentences`."""
+    def sentences(self, arrays: Arrays, sentences: tf.Tensor) -> dict[str, Any]:
+        """Makes the prefix tree of some sentences.
+
+        Args:
+          arrays: the tensors that have the sentences' words.
+          sentences: the sentences' ids `[sentences]`.
+
+        Returns:
+          What `rrn.prefix_tree` returns.
+        """
         tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
         return prefix_tree(tf.gather(tokens, sentences), tf.gather(lengths, sentences))
 
     # Model
 
-    def encode(self, batch):
-        """Each distinct sentence once: "facts" and "questions", `[sentences, encoding_size]`."""
+    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """Encodes each distinct sentence once.
+
+        Args:
+          batch: what `make_batch` returned.
+
+        Returns:
+          "facts" and "questions", `[sentences, encoding_size]` each.
+        """
         embedding = self.encoder.embedding
         return {
             "facts": self.encoder.facts(embedding, batch["facts"]),
             "questions": self.encoder.questions(embedding, batch["questions"]),
         }
 
-    def graph(self, batch):
-        """The batch's graph: one part for each of "masks"."""
+    def graph(self, batch: Batch) -> GraphUnion:
+        """Makes the batch's graph.
+
+        Args:
+          batch: what `make_batch` returned.
+
+        Returns:
+          A union with one part for each of "masks".
+        """
         parts = [FullyConnectedGraph(mask) for mask in batch["masks"]]
         part_nodes = tf.stack([tf.size(mask) for mask in batch["masks"]])
         part_graphs = tf.stack([tf.shape(mask)[0] for mask in batch["masks"]])
         return GraphUnion(parts, part_nodes, part_graphs)
 
-    def logits(self, encodings, batch, random):
+    def logits(
+        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom | None
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Computes the answer's logits at every step.
 
         Args:
@@ -227,13 +282,32 @@ class Babi(Task):
         dropped = [self.config.readout_dropout] * 2
         return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
-    def run(self, encodings, batch):
-        """The batch's graph, and the hidden states of every step, a list of `[nodes, hidden]`."""
+    def run(
+        self, encodings: dict[str, tf.Tensor], batch: Batch
+    ) -> tuple[GraphUnion, list[tf.Tensor]]:
+        """Runs the network.
+
+        Args:
+          encodings, batch: as of `logits`.
+
+        Returns:
+          (the batch's graph, the hidden states of every step, a list of `[nodes, hidden]`).
+        """
         graph, features, questions = self.features(encodings, batch)
         return graph, self.hidden_states(graph, features, questions, batch)
 
-    def features(self, encodings, batch):
-        """The batch's graph, the nodes' features, and the graphs' globals: their questions."""
+    def features(
+        self, encodings: dict[str, tf.Tensor], batch: Batch
+    ) -> tuple[GraphUnion, tf.Tensor, tf.Tensor]:
+        """Makes the network's inputs.
+
+        Args:
+          encodings, batch: as of `logits`.
+
+        Returns:
+          (the batch's graph, the nodes' features `[nodes, size]`, the graphs' globals, which are
+          their encoded questions `[examples, encoding_size]`).
+        """
         graph = self.graph(batch)
         questions = tf.gather(encodings["questions"], batch["question"])
         features = tf.concat(
@@ -246,20 +320,41 @@ class Babi(Task):
         )
         return graph, features, questions
 
-    def hidden_states(self, graph, features, questions, batch):
-        """The network's hidden states of every step, a list of `[nodes, hidden]`."""
-        return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
-
-    def loss(self, encodings, batch, random, training, told_facts=None):
-        """Computes the cross-entropy of the answer, its mean over all steps.
-
-        Outputs also have "probabilities" by step. In training with `node_loss` so many times the
-        loss "told" of `told.py` is added, which is also there by itself.
+    def hidden_states(
+        self, graph: GraphUnion, features: tf.Tensor, questions: tf.Tensor, batch: Batch
+    ) -> list[tf.Tensor]:
+        """Runs the network on its inputs. A variation of the task may run it in another way.
 
         Args:
-          encodings, batch, random, training: see `Task.loss`.
+          graph, features, questions: what `features` returned.
+          batch: what `make_batch` returned.
+
+        Returns:
+          The hidden states of every step, a list of `[nodes, hidden]`.
+        """
+        return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
+
+    def loss(
+        self,
+        encodings: dict[str, tf.Tensor],
+        batch: Batch,
+        random: ExampleRandom,
+        training: bool,
+        told_facts: int | None = None,
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Computes the cross-entropy of the answer, its mean over all steps.
+
+        Training adds `node_loss` times the loss "told" of `told.py`, and also returns that loss by
+        itself.
+
+        Args:
+          encodings, batch, random, training: as of `Task.loss`.
           told_facts: if given, "told" is computed in a second pass, over so many facts of each
             story, drawn anew at every update. It is far easier to learn if it begins with few.
+
+        Returns:
+          As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
+          `node_loss` "told" `[examples]`.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None)
         losses, outputs = answer_losses(logits, batch["answer"])
@@ -272,8 +367,16 @@ class Babi(Task):
             outputs["told"] = losses["told"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
-    def told_loss(self, hidden, batch):
-        """`[examples]`: how well each fact's state tells what others say of its subject."""
+    def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
+        """Computes how well each fact's state tells what others say of its subject.
+
+        Args:
+          hidden: the hidden states of every step, a list of `[nodes, hidden]`.
+          batch: what `make_batch` returned in training.
+
+        Returns:
+          The loss `[examples]`.
+        """
         logits = self.network.node_readout(tf.stack(hidden, axis=1))
         subject = tf.gather(batch["subjects"], batch["fact_of_node"])
         content = tf.gather(batch["content"], batch["fact_of_node"])
@@ -311,10 +414,10 @@ class Babi(Task):
             "position_of_node": tf.gather(batch["position_of_node"], nodes),
         }
 
-    def training_only(self):
+    def training_only(self) -> list[Variable]:
         return module_variables(self.network.node_readout) if self.config.node_loss else []
 
-    def regularized(self):
+    def regularized(self) -> list[Variable]:
         mlps = [
             self.network.rrn.input_fn,
             self.network.rrn.message_fn.mlp,
@@ -325,10 +428,10 @@ class Babi(Task):
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: tf.TensorSpec([None], tf.string) for name in ("story", "question")}
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each story, from its last `max_facts` facts.
 
         Args:
@@ -369,9 +472,10 @@ class Babi(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
-        """Accuracy of the last step, by step `[steps]`, and of the last step by task `[20]`; in
-        training with `node_loss` also the loss "told" by task.
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes accuracies and, in training with `node_loss`, the loss "told" by task.
+
+        Accuracies are of the last step, by step `[steps]`, and of the last step by task `[20]`.
         """
         tasks = batch["task"] - 1
         metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
@@ -387,6 +491,6 @@ class Babi(Task):
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
 
-    def examples(self, arrays, examples, seed):
+    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
         """A question of each task, with the strength of each fact's messages."""
         return report.examples(self, arrays, examples, seed)

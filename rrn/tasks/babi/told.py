@@ -15,17 +15,22 @@ import tensorflow as tf
 CONTENT_SHARE = 0.4  # a word in a larger share of facts, as "the", "is" or "to", says little
 
 
-def content_words(tokens, lengths, facts, fact_tasks):
-    """Whether each word is a content word: booleans `[words]`.
+def content_words(
+    tokens: np.ndarray, lengths: np.ndarray, facts: np.ndarray, fact_tasks: np.ndarray
+) -> np.ndarray:
+    """Finds the content words.
 
-    It is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in which
-    it occurs. Word 0, which stands for all unknown words, is none.
+    A word is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in
+    which it occurs. Word 0, which stands for all unknown words, is none.
 
     Args:
       tokens: words' ids `[sentences, length]`.
       lengths: the sentences' numbers of words `[sentences]`.
       facts: the facts' sentences, numbers `[facts]`.
       fact_tasks: the task that each fact is of `[facts]`.
+
+    Returns:
+      Whether each word is a content word, booleans `[words]`.
     """
     words = bags_of_words(tokens, lengths, int(tokens.max()) + 1)
     shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
@@ -34,29 +39,48 @@ def content_words(tokens, lengths, facts, fact_tasks):
     return content
 
 
-def bags_of_words(tokens, lengths, num_words):
-    """Which words each sentence has: 0 or 1, float32 `[sentences, num_words]`."""
+def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np.ndarray:
+    """Finds which words each sentence has.
+
+    Args:
+      tokens, lengths: as of `content_words`.
+      num_words: the number of words that there are.
+
+    Returns:
+      0 or 1, float32 `[sentences, num_words]`.
+    """
     words = np.zeros([len(tokens), num_words], np.float32)
     sentence, place = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
     words[sentence, tokens[sentence, place]] = 1.0
     return words
 
 
-def subjects(tokens, lengths, content):
-    """The first content word of each sentence `[sentences]`, -1 if it has none."""
+def subjects(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
+    """Finds the first content word of each sentence.
+
+    Args:
+      tokens, lengths: as of `content_words`.
+      content: what `content_words` returned.
+
+    Returns:
+      The words' ids `[sentences]`, -1 for a sentence that has none.
+    """
     inside = np.arange(tokens.shape[1]) < lengths[:, None]
     is_content = content[tokens] & inside
     first = np.take_along_axis(tokens, is_content.argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.where(is_content.any(axis=1), first, -1).astype(np.int32)
 
 
-def told_words(subject, words, mask):
-    """What the other facts tell of each fact's subject: 0 or 1, `[stories, facts, words]`.
+def told_words(subject: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Finds what the other facts tell of each fact's subject.
 
     Args:
       subject: the facts' subjects, integers `[stories, facts]`, -1 for none.
       words: their content words, 0 or 1, `[stories, facts, words]`.
       mask: 0 for padding, else 1, `[stories, facts]`.
+
+    Returns:
+      0 or 1, `[stories, facts, words]`.
     """
     num_words = words.shape[-1]
     same = tf.cast(tf.equal(subject[:, :, None], subject[:, None]), tf.float32)
@@ -66,13 +90,16 @@ def told_words(subject, words, mask):
     return told * (1.0 - tf.one_hot(subject, num_words))
 
 
-def told_loss(logits, told, mask):
-    """The mean over steps and a story's facts of the words' summed cross-entropies, `[stories]`.
+def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Computes how well the facts' states tell what the other facts say.
 
     Args:
       logits: `[stories, facts, steps, words]`.
       told: what `told_words` returned.
       mask: 0 for padding, else 1, `[stories, facts]`.
+
+    Returns:
+      The mean over steps and a story's facts of the words' summed cross-entropies, `[stories]`.
     """
     told = tf.repeat(told[:, :, None], logits.shape[2], axis=2)
     losses = tf.nn.sigmoid_cross_entropy_with_logits(told, tf.cast(logits, tf.float32))

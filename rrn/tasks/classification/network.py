@@ -1,11 +1,13 @@
 """The classification task's network: convolutions, pooling, dense layers."""
 
 import itertools
+from collections.abc import Callable
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D
-from rrn.layers import MLP
+from rrn.layers import MLP, Linear
 
 
 class ConvolutionalNetwork(tf.Module):
@@ -14,9 +16,14 @@ class ConvolutionalNetwork(tf.Module):
     Kernels start as `rrn.convolution` and `rrn.layers` say, or with `kernel_deviation` above 0 from
     a normal distribution of this standard deviation, cut off at twice the deviation. Biases start
     at `initial_bias`.
+
+    Args:
+      channels: the number of an image's channels.
+      num_classes: the number of classes.
+      config: the experiment's `model`.
     """
 
-    def __init__(self, channels, num_classes, config):
+    def __init__(self, channels: int, num_classes: int, config: ConfigDict):
         super().__init__(name="network")
         dtype, size = config.compute_dtype, config.input_size
         self.blocks = []
@@ -39,11 +46,17 @@ class ConvolutionalNetwork(tf.Module):
             if config.initial_bias:
                 layer.b.assign(tf.fill(layer.b.shape, config.initial_bias))
 
-    def layers(self):
-        """All layers with a kernel, the first one first."""
+    def layers(self) -> list[Conv2D | Linear]:
+        """Lists the layers that have a kernel.
+
+        Returns:
+          The convolutions, then the dense layers, the first one first.
+        """
         return [*itertools.chain.from_iterable(self.blocks), *self.dense.layers]
 
-    def __call__(self, images, after_relu=None):
+    def __call__(
+        self, images: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
         """Runs the network.
 
         Args:

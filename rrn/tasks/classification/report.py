@@ -1,9 +1,15 @@
 """The classification task's results: accuracy by digit."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rrn.pages import Table
-from rrn.tasks.task import Quantity, Results
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 QUANTITIES = {
     "accuracy": Quantity("digits right, %", 100),
@@ -11,8 +17,15 @@ QUANTITIES = {
 }
 
 
-def results(arrays, examples, outputs):
-    """`accuracy/digit_0` ... `accuracy/digit_9` and `accuracy/all` (percent), `loss`."""
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes the accuracy by digit.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      `accuracy/digit_0` ... `accuracy/digit_9` and `accuracy/all` (percent), `loss`.
+    """
     labels = arrays["label"].numpy()[examples]
     right = 100.0 * (outputs["probabilities"].argmax(-1) == labels)
     metrics = {f"accuracy/digit_{k}": right[labels == k].mean() for k in np.unique(labels)}
@@ -21,15 +34,29 @@ def results(arrays, examples, outputs):
     return Results(metrics, error=100.0 - metrics["accuracy/all"])
 
 
-def table(results):
-    """Accuracy by digit, and the loss."""
+def table(results: Results) -> Table:
+    """Makes the table of accuracy by digit.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      A row for each digit and for all, and the loss.
+    """
     numbers = results.metrics.items()
     rows = [(name.replace("_", " "), f"{value:.2f}") for name, value in numbers if name != "loss"]
     return Table(("", "%"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
 
-def figures(results):
-    """`accuracy`: bars of the accuracy by digit."""
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws the accuracy by digit.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `accuracy`: bars.
+    """
     from matplotlib.figure import Figure  # only drawing needs it
 
     metrics = results.metrics

@@ -9,16 +9,29 @@ the config's, and images are not cropped or mirrored: they are digits.
 
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
+from rrn.data import PreparedData
+from rrn.random import ExampleRandom
+from rrn.reading import Variable
 from rrn.readout import dropout
 from rrn.tasks.classification import report
 from rrn.tasks.classification.network import ConvolutionalNetwork
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_CLASSES = 10
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Classification":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: the data whose average the model takes.
+
+    Returns:
+      The task.
+    """
     return Classification(config, data)
 
 
@@ -28,23 +41,36 @@ def _average(train):
 
 
 class Classification(Task):
-    """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
+    """The classification task; see `rrn.tasks.task.Task` for what each method is for.
+
+    Args:
+      config: the experiment's `model`.
+      data: what the model is made on.
+    """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config, data):
+    def __init__(self, config: ConfigDict, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
         self.average = data.constant("average", _average)
         self.constants = {"average": self.average}
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["label"])
 
-    def make_batch(self, arrays, examples, random, training):
-        """ "image" `[examples, input_size, input_size, 1]`: differences from the training split's
-        average, 1 from black to white; "label" `[examples]`.
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Takes images.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "image" `[examples, input_size, input_size, 1]`: differences from the training split's
+          average, 1 from black to white; "label" `[examples]`.
         """
         images = self._resized(tf.gather(arrays["image"], examples))
         return {"image": images, "label": tf.gather(arrays["label"], examples)}
@@ -55,23 +81,33 @@ class Classification(Task):
 
     # Model
 
-    def loss(self, encodings, batch, random, training):
-        """Cross-entropy; outputs: "loss" `[examples]` and "probabilities" `[examples, classes]`."""
+    def loss(
+        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Computes the cross-entropy.
+
+        Args:
+          encodings, batch, random, training: as of `Task.loss`.
+
+        Returns:
+          As of `Task.loss`. Outputs are "loss" `[examples]` and "probabilities" `[examples,
+          classes]`.
+        """
         probabilities = [self.config.dropout] * len(self.config.dense)
         dropped = dropout(probabilities, random if training else None)
         logits = self.network(batch["image"], dropped)
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["label"], logits)
         return {"loss": loss}, {"loss": loss, "probabilities": tf.nn.softmax(logits)}
 
-    def regularized(self):
+    def regularized(self) -> list[Variable]:
         return [layer.w for layer in self.network.layers()]
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, None, None], tf.uint8)}
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Classifies digits.
 
         Args:
@@ -88,7 +124,7 @@ class Classification(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
         right = tf.cast(predicted == batch["label"], tf.float32)
         return {"accuracy": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}

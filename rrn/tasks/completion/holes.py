@@ -2,11 +2,21 @@
 
 import tensorflow as tf
 
+from rrn.random import ExampleRandom
 
-def draw_holes(random, size, smallest, largest):
-    """Rectangles (top, left, height, width) `[examples, 4]`, int32.
+
+def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) -> tf.Tensor:
+    """Draws rectangles.
 
     Sides are uniform in smallest..largest, and so are places in what they leave of the image.
+
+    Args:
+      random: the examples' draws.
+      size: the images' height and width.
+      smallest, largest: limits of a hole's sides, in pixels.
+
+    Returns:
+      (top, left, height, width) of each, `[examples, 4]`, int32.
     """
     draws = random.uniform([4])
     sides = smallest + tf.cast(draws[:, 2:] * (largest - smallest + 1), tf.int32)
@@ -14,16 +24,33 @@ def draw_holes(random, size, smallest, largest):
     return tf.concat([tf.cast(draws[:, :2] * room, tf.int32), sides], axis=1)
 
 
-def hole_mask(hole, size):
-    """`[examples, size, size, 1]`: 1 within the hole, else 0."""
+def hole_mask(hole: tf.Tensor, size: int) -> tf.Tensor:
+    """Marks holes.
+
+    Args:
+      hole: what `draw_holes` returned.
+      size: the images' height and width.
+
+    Returns:
+      1 within the hole, else 0, `[examples, size, size, 1]`.
+    """
     place = tf.range(size)
     start, end = hole[:, :2, None], (hole[:, :2] + hole[:, 2:])[:, :, None]
     inside = tf.cast((start <= place) & (place < end), tf.float32)
     return inside[:, 0, :, None, None] * inside[:, 1, None, :, None]
 
 
-def cut_patches(images, hole, patch_size):
-    """`[examples, patch_size, patch_size, channels]`: what is around the hole, within the image."""
+def cut_patches(images: tf.Tensor, hole: tf.Tensor, patch_size: int) -> tf.Tensor:
+    """Cuts out what is around the holes, within the images.
+
+    Args:
+      images: `[examples, size, size, channels]`.
+      hole: what `draw_holes` returned.
+      patch_size: the patches' height and width.
+
+    Returns:
+      `[examples, patch_size, patch_size, channels]`.
+    """
     size = images.shape[1]
     start = hole[:, :2] + (hole[:, 2:] - patch_size) // 2
     places = tf.clip_by_value(start, 0, size - patch_size)[:, :, None] + tf.range(patch_size)
@@ -31,9 +58,17 @@ def cut_patches(images, hole, patch_size):
     return tf.gather(rows, places[:, 1], axis=2, batch_dims=1)
 
 
-def nearest_visible(images, hole):
-    """The images with each pixel of the hole as the nearest one outside: straight up, down, left or
-    right (in this order where two are equally near). Pixels outside the hole mean nothing.
+def nearest_visible(images: tf.Tensor, hole: tf.Tensor) -> tf.Tensor:
+    """Fills each pixel of a hole with the nearest one outside: straight up, down, left or right.
+
+    Where two are equally near, the first in this order counts.
+
+    Args:
+      images: `[examples, size, size, channels]`.
+      hole: what `draw_holes` returned.
+
+    Returns:
+      `[examples, size, size, channels]`; pixels outside the hole mean nothing.
     """
     size = images.shape[1]
     place = tf.range(size)
@@ -58,8 +93,16 @@ def nearest_visible(images, hole):
     return tf.gather_nd(images, tf.stack(best, axis=-1), batch_dims=1)
 
 
-def mean_over_hole(images, hole):
-    """(the mean of |x|, that of x²) over the hole's pixels and channels, both `[examples]`."""
+def mean_over_hole(images: tf.Tensor, hole: tf.Tensor) -> list[tf.Tensor]:
+    """Computes means over the holes' pixels and channels.
+
+    Args:
+      images: values x, `[examples, size, size, channels]`.
+      hole: what `draw_holes` returned.
+
+    Returns:
+      The mean of |x| and that of x², both `[examples]`.
+    """
     inside = images * hole_mask(hole, images.shape[1])
     count = tf.cast(hole[:, 2] * hole[:, 3] * images.shape[3], tf.float32)
     return [tf.reduce_sum(v, [1, 2, 3]) / count for v in (tf.abs(inside), inside**2)]

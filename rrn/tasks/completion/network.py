@@ -1,18 +1,24 @@
 """The completion task's modules: the completion network and two joined discriminators."""
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D, ConvTranspose2D
 from rrn.layers import Linear
 
 
 class CompletionNetwork(tf.Module):
-    """From the image and the mask, at a quarter of the size with dilated layers between, to the
-    image. Channels are 1, 2 and 4 times `width`; layers that keep the shape make x to
-    (x + ReLU(conv(x))) / √2.
+    """Fills holes: from an image and its mask to the image.
+
+    The layers between are dilated and work at a quarter of the size. Channels are 1, 2 and 4 times
+    `width`; layers that keep the shape make x to (x + ReLU(conv(x))) / √2.
+
+    Args:
+      channels: the number of an image's channels.
+      config: the experiment's `model`.
     """
 
-    def __init__(self, channels, config):
+    def __init__(self, channels: int, config: ConfigDict):
         super().__init__(name="completion")
         width, dtype = config.width, config.compute_dtype
 
@@ -42,8 +48,15 @@ class CompletionNetwork(tf.Module):
         last = self.layers[-1].w
         last.assign(tf.zeros_like(last))
 
-    def __call__(self, images):
-        """`[batch, size, size, channels + 1]` to `[batch, size, size, channels]`."""
+    def __call__(self, images: tf.Tensor) -> tf.Tensor:
+        """Completes images.
+
+        Args:
+          images: `[batch, size, size, channels + 1]`.
+
+        Returns:
+          `[batch, size, size, channels]`, float32.
+        """
         first, *layers, last = self.layers
         images = tf.nn.relu(first(images))
         for layer in layers:
@@ -54,9 +67,16 @@ class CompletionNetwork(tf.Module):
 
 
 class ImageDiscriminator(tf.Module):
-    """Convolutions that halve an image until it is at most 4 pixels high, and a dense layer."""
+    """Convolutions that halve an image until it is at most 4 pixels high, and a dense layer.
 
-    def __init__(self, size, channels, config, name):
+    Args:
+      size: the images' height and width.
+      channels: the number of their channels.
+      config: the experiment's `model`.
+      name: the first part of the variables' names.
+    """
+
+    def __init__(self, size: int, channels: int, config: ConfigDict, name: str):
         super().__init__(name=name)
         width, dtype = config.width, config.compute_dtype
         self.layers = []
@@ -68,8 +88,15 @@ class ImageDiscriminator(tf.Module):
                 size, channels = -(-size // 2), sizes[1]
             self.dense = Linear(size**2 * channels, 16 * width, dtype, name="dense")
 
-    def __call__(self, images):
-        """`[batch, size, size, channels]` to features `[batch, 16 * width]`."""
+    def __call__(self, images: tf.Tensor) -> tf.Tensor:
+        """Computes features of images.
+
+        Args:
+          images: `[batch, size, size, channels]`.
+
+        Returns:
+          `[batch, 16 * width]`, float32.
+        """
         for layer in self.layers:
             images = tf.nn.relu(layer(images))
         rows = tf.reshape(images, [-1, self.dense.w.shape[0]])
@@ -77,16 +104,30 @@ class ImageDiscriminator(tf.Module):
 
 
 class Discriminator(tf.Module):
-    """A global and a local discriminator, joined by one linear layer."""
+    """A global and a local discriminator, joined by one linear layer.
 
-    def __init__(self, size, channels, config):
+    Args:
+      size: the images' height and width.
+      channels: the number of their channels.
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, size: int, channels: int, config: ConfigDict):
         super().__init__(name="discriminator")
         with self.name_scope:
             self.whole = ImageDiscriminator(size, channels, config, "global")
             self.patch = ImageDiscriminator(config.patch_size, channels, config, "local")
             self.joint = Linear(2 * 16 * config.width, 1, name="joint")
 
-    def __call__(self, images, patches):
-        """The logits `[batch]` of being real."""
+    def __call__(self, images: tf.Tensor, patches: tf.Tensor) -> tf.Tensor:
+        """Judges images.
+
+        Args:
+          images: `[batch, size, size, channels]`.
+          patches: what is around their holes, `[batch, patch_size, patch_size, channels]`.
+
+        Returns:
+          The logits `[batch]` of being real.
+        """
         features = tf.concat([self.whole(images), self.patch(patches)], axis=-1)
         return self.joint(features)[:, 0]

@@ -1,11 +1,17 @@
 """The completion task's results: how well holes are filled, also without a network; examples."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 import tensorflow as tf
 
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
 from rrn.tasks.task import Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILLS = "completed", "average image", "visible average", "nearest visible"
 SHOWN = 6  # examples in the picture
@@ -22,16 +28,28 @@ QUANTITIES = {
 }
 
 
-def psnr(mse):
-    """Peak signal-to-noise ratio in dB, of values in [0, 1]."""
+def psnr(mse: np.ndarray | float) -> np.ndarray | float:
+    """Computes the peak signal-to-noise ratio of values in [0, 1].
+
+    Args:
+      mse: mean squared errors, of any shape.
+
+    Returns:
+      dB, of the same shape.
+    """
     return -10.0 * np.log10(mse)
 
 
-def results(images, examples, outputs):
-    """`l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills as
-    `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
+def results(images: np.ndarray, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes how well the holes are filled.
 
-    images: the split's, bytes `[images, size, size, channels]`.
+    Args:
+      images: the split's, bytes `[images, size, size, channels]`.
+      examples, outputs: as of `Task.results`.
+
+    Returns:
+      `l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills as
+      `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
     """
     l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
     metrics = {"l1": l1[0], "psnr": psnr(mse[0]), "loss": mse[0]}
@@ -50,8 +68,15 @@ def results(images, examples, outputs):
     return Results(metrics, error=metrics["loss"], samples=samples)
 
 
-def table(results):
-    """What each stage reaches, and the other fills; stages are those of `results`."""
+def table(results: Results) -> Table:
+    """Makes the table of what each stage reaches, and the other fills.
+
+    Args:
+      results: what `results` returned; with `by_stage`, a row for each stage.
+
+    Returns:
+      The table.
+    """
     rows = []
 
     def row(name, metrics, suffix="", judged=""):
@@ -66,8 +91,15 @@ def table(results):
     return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
 
 
-def figures(results):
-    """`completed`: some images, with their holes, and completed after every stage."""
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws some images.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `completed`: images, with their holes, and completed after every stage.
+    """
     from matplotlib.figure import Figure  # only drawing needs it
 
     samples = results.samples

@@ -13,8 +13,9 @@ Losses of an example, with x the image, c the completed one, D the discriminator
     generator       reconstruction - adversarial_weight log σ(D(c))
     full            reconstruction + adversarial_weight discriminator
 
-"full" is one loss for all variables. Minimized, its second term also teaches the completion network
-to be told from originals; docs/guide/stages.md compares the two ways.
+"full" is one loss for all variables. Where it is minimized, its second term also teaches the
+completion network to make images that can be told from originals; docs/guide/stages.md compares the
+two ways.
 
 Departures from the paper: widths, dilations and adversarial_weight are the config's, and a
 discriminator halves its image until it is at most 4 pixels high. There is no batch normalization:
@@ -27,10 +28,15 @@ of its completion, not around another. Adam takes AdaDelta's place. Results are 
 without blending afterwards.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
-from rrn.reading import module_variables
+from rrn.data import PreparedData
+from rrn.random import ExampleRandom
+from rrn.reading import Variable, module_variables
 from rrn.tasks.completion import report
 from rrn.tasks.completion.holes import (
     cut_patches,
@@ -40,13 +46,22 @@ from rrn.tasks.completion.holes import (
     nearest_visible,
 )
 from rrn.tasks.completion.network import CompletionNetwork, Discriminator
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 # The prepared file's name and version of schema -> its images.
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Completion":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: the data whose average image the model takes.
+
+    Returns:
+      The task.
+    """
     return Completion(config, data)
 
 
@@ -54,11 +69,18 @@ class Completion(Task):
     """The completion task; see `rrn.tasks.task.Task` for what each method is for.
 
     The network's modules are `completion` and `discriminator`.
+
+    Args:
+      config: the experiment's `model`.
+      data: what the model is made on.
+
+    Raises:
+      ValueError: the data has no images, or holes and patches do not fit them.
     """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config, data):
+    def __init__(self, config: ConfigDict, data: PreparedData):
         super().__init__(config, tf.Module(name="network"))
         self.name = IMAGES[data.attributes["schema"], data.attributes["version"]]
         self.average = data.constant("average", lambda train: self._average(data.path, train))
@@ -90,11 +112,20 @@ class Completion(Task):
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays[self.name])
 
-    def make_batch(self, arrays, examples, random, training):
-        """ "image" `[examples, size, size, channels]` in [0, 1]; "hole": see `draw_holes`."""
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Takes images and draws holes.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "image" `[examples, size, size, channels]` in [0, 1]; "hole": see `draw_holes`.
+        """
         images = tf.gather(arrays[self.name], examples)
         images = tf.reshape(images, [-1, *self.average.shape])
         smallest, largest = (round(share * self.size) for share in self.config.hole)
@@ -103,21 +134,46 @@ class Completion(Task):
 
     # Model
 
-    def complete(self, batch):
-        """The batch's images with their holes filled; there, values may be outside of [0, 1]."""
+    def complete(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Fills the holes of images.
+
+        Args:
+          batch: "image" and "hole", as `make_batch` returns them.
+
+        Returns:
+          The images `[examples, size, size, channels]`. In the holes values may be outside of [0,
+          1].
+        """
         image, mask = batch["image"], hole_mask(batch["hole"], self.size)
         seen = tf.concat([tf.where(mask > 0, 0.0, image - self.colour), mask], axis=-1)
         return tf.where(mask > 0, self.colour + self.network.completion(seen), image)
 
-    def judge(self, images, hole):
-        """The discriminators' logits of the images `[examples]`."""
+    def judge(self, images: tf.Tensor, hole: tf.Tensor) -> tf.Tensor:
+        """Runs the discriminators.
+
+        Args:
+          images: `[examples, size, size, channels]`.
+          hole: their holes; see `draw_holes`.
+
+        Returns:
+          The logits of being real, `[examples]`.
+        """
         images = images - self.colour
         return self.network.discriminator(images, cut_patches(images, hole, self.config.patch_size))
 
-    def loss(self, encodings, batch, random, training):
-        """The losses above. Outputs: "loss" (reconstruction); "l1" and "mse" `[examples, fills]`,
-        of the first of `report.FILLS` in training and of all in evaluation, values cut to [0, 1];
-        "original_logit" and "completed_logit"; in evaluation "completed", the images, and "hole".
+    def loss(
+        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Computes the losses above.
+
+        Args:
+          encodings, batch, random, training: as of `Task.loss`.
+
+        Returns:
+          As of `Task.loss`. Outputs are "loss" (reconstruction); "l1" and "mse" `[examples,
+          fills]`, of the first of `report.FILLS` in training and of all in evaluation, values cut
+          to [0, 1]; "original_logit" and "completed_logit"; in evaluation "completed", the images,
+          and "hole".
         """
         image, hole = batch["image"], batch["hole"]
         completed = self.complete(batch)
@@ -139,27 +195,36 @@ class Completion(Task):
         outputs |= {"original_logit": original_logit, "completed_logit": completed_logit}
         return losses, outputs if training else {**outputs, "completed": completed, "hole": hole}
 
-    def simple_fills(self, batch):
-        """Images whose holes are filled without a network: `report.FILLS` but the first."""
+    def simple_fills(
+        self, batch: Mapping[str, tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Fills the holes of images without a network.
+
+        Args:
+          batch: "image" and "hole", as `make_batch` returns them.
+
+        Returns:
+          `report.FILLS` but the first, each of a shape that broadcasts to the images'.
+        """
         image, hole = batch["image"], batch["hole"]
         visible = 1.0 - hole_mask(hole, self.size)
         colour = tf.reduce_sum(image * visible, [1, 2], keepdims=True)
         colour /= tf.reduce_sum(visible, [1, 2], keepdims=True)
         return self.average[None], colour, nearest_visible(image, hole)
 
-    def regularized(self):
+    def regularized(self) -> list[Variable]:
         variables = module_variables(self.network)
         return [v for v in variables if v.name.removesuffix(":0").endswith("/w")]
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {
             "image": tf.TensorSpec([None, *self.average.shape], tf.float32),
             "hole": tf.TensorSpec([None, 4], tf.int32),
         }
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Fills a hole in each image.
 
         Args:
@@ -174,8 +239,8 @@ class Completion(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
-        """ "l1" in the hole, and the share of images that the discriminators judge rightly."""
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes "l1" in the hole, and how many images the discriminators judge rightly."""
         count = tf.cast(tf.shape(outputs["l1"])[0], tf.float32)
         right = [outputs["original_logit"] > 0, outputs["completed_logit"] < 0]
         right = tf.reduce_sum(tf.cast(right, tf.float32))
@@ -184,7 +249,9 @@ class Completion(Task):
             "discriminator/accuracy": (right, 2 * count),
         }
 
-    def results(self, arrays, examples, outputs):
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
+    ) -> Results:
         images = arrays[self.name].numpy().reshape(-1, *self.average.shape)
         return report.results(images, examples, outputs)
 

@@ -1,28 +1,43 @@
 """Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP, glorot_uniform
 from rrn.network import RecurrentRelationalNetwork
+from rrn.random import ExampleRandom
 from rrn.reading import read
 from rrn.readout import dropout, sum_readout
 from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
+from rrn.tasks.task import Batch
 
 OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker
 QUESTION_SIZE = CLASSES + OBJECTS  # anchor, number of jumps
 OTHERS = all_others(OBJECTS)
 
 
-def one_hot_question(anchor, jumps):
-    """One-hot anchor and number of jumps `[questions, QUESTION_SIZE]`."""
+def one_hot_question(anchor: tf.Tensor, jumps: tf.Tensor) -> tf.Tensor:
+    """Encodes questions.
+
+    Args:
+      anchor: classes, integers `[questions]`.
+      jumps: numbers of jumps, integers `[questions]`.
+
+    Returns:
+      One-hot anchor and number of jumps `[questions, QUESTION_SIZE]`.
+    """
     return tf.concat([tf.one_hot(anchor, CLASSES), tf.one_hot(jumps, OBJECTS)], axis=-1)
 
 
 class PrettyClevrNetwork(tf.Module):
-    """The network without LSTM, and its readout; with one step, the relation network."""
+    """The network without LSTM, and its readout; with one step, the relation network.
 
-    def __init__(self, config):
+    Args:
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, config: ConfigDict):
         super().__init__(name="network")
         self.config, hidden = config, config.hidden_size
         self.rrn = RecurrentRelationalNetwork(
@@ -37,7 +52,9 @@ class PrettyClevrNetwork(tf.Module):
         if config.node_loss:
             self.node_kernel = tf.Variable(glorot_uniform([hidden, 1]), name="node_readout/w")
 
-    def __call__(self, batch, question, random):
+    def __call__(
+        self, batch: Batch, question: tf.Tensor, random: ExampleRandom | None
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Runs the network.
 
         Args:
@@ -57,9 +74,17 @@ class PrettyClevrNetwork(tf.Module):
         by_step = [tf.reshape(tf.matmul(h, kernel), [-1, OBJECTS]) for h in hidden]
         return logits, tf.stack(by_step, axis=1)
 
-    def hidden_states(self, batch, question):
-        """The graph, the objects' features, and the hidden states of every step, a list of
-        `[nodes, hidden]`.
+    def hidden_states(
+        self, batch: Batch, question: tf.Tensor
+    ) -> tuple[RegularGraph, tf.Tensor, list[tf.Tensor]]:
+        """Runs the network without its readout.
+
+        Args:
+          batch, question: as of a call.
+
+        Returns:
+          (the graph, the objects' features `[nodes, size]`, the hidden states of every step, a list
+          of `[nodes, hidden]`).
         """
         graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
         objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
@@ -74,17 +99,25 @@ class FlatNetwork(tf.Module):
 
     The authors' has 64 distances, ours 56: those of objects to themselves, always zero, are left
     out.
+
+    Args:
+      config: the experiment's `model`.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: ConfigDict):
         super().__init__(name="network")
         self.dropout = [0.0, 0.0, 0.0, config.readout_dropout]
         inputs = OBJECTS * (OBJECT_SIZE + OBJECTS - 1) + QUESTION_SIZE
         sizes = [inputs, *[config.hidden_size] * 4, CLASSES]
         self.mlp = MLP(sizes, config.compute_dtype, name="mlp")
 
-    def __call__(self, batch, question, random):
-        """Runs the MLP; arguments as of `PrettyClevrNetwork`.
+    def __call__(
+        self, batch: Batch, question: tf.Tensor, random: ExampleRandom | None
+    ) -> tuple[tf.Tensor, None]:
+        """Runs the MLP.
+
+        Args:
+          batch, question, random: as of `PrettyClevrNetwork`.
 
         Returns:
           (logits of the answer `[examples, 1, CLASSES]`, None).

@@ -24,7 +24,14 @@ class Question(NamedTuple):
 
 
 def question_of(example: Any) -> Question:
-    """Returns the question of an example's number, or of an array or tensor of numbers."""
+    """Finds what an example asks for.
+
+    Args:
+      example: its number in the split, or an array or tensor of numbers.
+
+    Returns:
+      The question; its parts are of the kind of `example`.
+    """
     return Question(
         scene=example // QUESTIONS,
         start=example // (2 * OBJECTS) % OBJECTS,

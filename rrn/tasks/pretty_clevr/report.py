@@ -2,12 +2,14 @@
 
 import dataclasses
 import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.data import evaluation_batch
-from rrn.pages import SIDE, Example, Step
+from rrn.pages import SIDE, Example, Step, Table
 from rrn.reading import reading_scope
 from rrn.tasks.pretty_clevr.network import one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
@@ -19,7 +21,12 @@ from rrn.tasks.reports import (
     message_strengths,
     one_of_each,
 )
-from rrn.tasks.task import Quantity
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rrn.tasks.pretty_clevr.task import PrettyClevr
 
 # Accuracy in percent by jumps, read off the paper's plot (± 1).
 PAPER = (
@@ -63,9 +70,15 @@ QUANTITIES = {
 }
 
 
-def results(arrays, examples, outputs):
-    """`accuracy/jumps_0` ... `accuracy/jumps_7` and `accuracy/all` in percent, `loss`; samples for
-    the gallery: a question of each number of jumps.
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes the accuracy by number of jumps.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      By step `accuracy/jumps_0` ... `accuracy/jumps_7` and `accuracy/all` in percent, `loss`;
+      samples for the gallery: a question of each number of jumps.
     """
     jumps, random = question_of(examples).jumps, np.random.default_rng(0)
     shown = [random.choice(np.flatnonzero(jumps == k)) for k in np.unique(jumps)]
@@ -77,16 +90,27 @@ def results(arrays, examples, outputs):
     return dataclasses.replace(accuracy, samples=samples)
 
 
-def table(results):
-    """Accuracy: a row for each step, and the paper's."""
+def table(results: Results) -> Table:
+    """Makes the table of accuracy.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      A row for each step, and the paper's.
+    """
     return accuracy_table(results, "jumps", PAPER)
 
 
-def figures(results, names):
-    """`accuracy`: by jumps, a line for each step, beside the paper's; `gallery`: scenes, each with
-    a question, the walk to its answer, and the model's answer at every step.
+def figures(results: Results, names: Sequence[str]) -> dict[str, "Figure"]:
+    """Draws the accuracy and some questions.
 
-    names: the classes in words.
+    Args:
+      results: what `results` returned.
+      names: the classes in words.
+
+    Returns:
+      `accuracy`: by jumps, a line for each step, beside the paper's; `gallery`: see `draw_gallery`.
     """
     return {
         "accuracy": draw_accuracy(results, "jumps", PAPER),
@@ -94,9 +118,15 @@ def figures(results, names):
     }
 
 
-def draw_gallery(samples, names):
-    """A figure of scenes with their questions; samples: see `results`; names: the classes in
-    words.
+def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> "Figure":
+    """Draws scenes, each with a question, the walk to its answer, and the answer at every step.
+
+    Args:
+      samples: those of `results`, each array by question.
+      names: the classes in words.
+
+    Returns:
+      The figure.
     """
     from matplotlib.figure import Figure  # only drawing needs it
 
@@ -137,8 +167,16 @@ def _draw_question(axes, below, example, predicted, positions, colours, markers,
 # Examples of the page
 
 
-def examples(task, arrays, ids, seed):
-    """A question of each number of jumps, as `Task.examples` returns them."""
+def examples(task: "PrettyClevr", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+    """Shows a question of each number of jumps, with the strength of each object's messages.
+
+    Args:
+      task: the task.
+      arrays, ids, seed: as of `Task.examples`.
+
+    Returns:
+      The examples, by number of jumps.
+    """
     chosen = ids[np.sort(one_of_each(question_of(ids).jumps, OBJECTS))]
     batch, network = evaluation_batch(task, arrays, chosen, seed), task.network
     with reading_scope():

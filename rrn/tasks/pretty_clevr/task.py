@@ -7,10 +7,17 @@ the sum of the nodes at every step.
 """
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
+from rrn.data import PreparedData
+from rrn.pages import Example
+from rrn.random import ExampleRandom
+from rrn.reading import Variable
 from rrn.readout import accuracy_metrics, answer_losses
 from rrn.tasks.pretty_clevr import report
 from rrn.tasks.pretty_clevr.network import (
@@ -20,12 +27,24 @@ from rrn.tasks.pretty_clevr.network import (
     one_hot_question,
 )
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "PrettyClevr":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: the data whose names of colours and markers the model takes.
+
+    Returns:
+      The task.
+    """
     names = {name: data.shared[name] for name in ("colour_names", "marker_names")}
     task = PrettyClevr(config, [*names["colour_names"], *names["marker_names"]])
     task.constants = names
@@ -37,20 +56,18 @@ class PrettyClevr(Task):
 
     Example 128 s + 16 i + 2 k + m is the question of scene s that starts at object i, named by its
     colour (m = 0) or its marker (m = 1), and asks for the other of the object after k jumps.
+
+    Args:
+      config: the experiment's `model`.
+      names: the classes in words, colours and then markers.
+
+    Raises:
+      ValueError: no such network, or a loss on nodes without nodes.
     """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config, names):
-        """Makes the task's network.
-
-        Args:
-          config: the experiment's `model`.
-          names: the classes in words, colours and then markers.
-
-        Raises:
-          ValueError: no such network, or a loss on nodes without nodes.
-        """
+    def __init__(self, config: ConfigDict, names: Sequence[str]):
         if config.network == "mlp" and config.node_loss:
             raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
         super().__init__(config, NETWORKS[config.network](config))
@@ -58,19 +75,27 @@ class PrettyClevr(Task):
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["positions"]) * QUESTIONS
 
-    def groups(self, arrays):
+    def groups(self, arrays: Arrays) -> np.ndarray:
         return question_of(np.arange(self.num_examples(arrays))).jumps
 
-    def make_batch(self, arrays, examples, random, training):
-        """ "objects" `[examples, 8, 18]`: position, colour, marker; "distances" `[examples, 8, 7]`;
-        "anchor", "jumps" `[examples]`; and the "answers" `[examples, 8]`, by number of jumps.
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Makes scenes and questions.
 
         In training the scene is turned by any angle and scaled by 2^u, u in [-1, 1), about the
         middle of the unit square. With `markers_in_order` the object with marker k is the k-th, as
         in the authors' data, else objects come in the file's order.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "objects" `[examples, 8, 18]`: position, colour, marker; "distances" `[examples, 8, 7]`;
+          "anchor", "jumps" `[examples]`; and the "answers" `[examples, 8]`, by number of jumps.
         """
         scene, start, jumps, by_marker = question_of(examples)
         positions = tf.gather(arrays["positions"], scene)
@@ -100,15 +125,25 @@ class PrettyClevr(Task):
 
     # Model
 
-    def loss(self, encodings, batch, random, training, num_jumps=OBJECTS):
+    def loss(
+        self,
+        encodings: dict[str, tf.Tensor],
+        batch: Batch,
+        random: ExampleRandom,
+        training: bool,
+        num_jumps: int = OBJECTS,
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        In training with `node_loss` so many times that of finding the object among the eight is
-        added. No question states that object, but its answer tells it.
+        Training adds `node_loss` times the cross-entropy of finding the answer's object among the
+        eight. No question names that object, but the answer tells which it is.
 
         Args:
-          encodings, batch, random, training: see `Task.loss`.
+          encodings, batch, random, training: as of `Task.loss`.
           num_jumps: only so many numbers of jumps are asked for, from 0 on.
+
+        Returns:
+          As of `Task.loss`. Outputs also have each question's "jumps".
 
         Raises:
           ValueError: more numbers of jumps than there are.
@@ -128,12 +163,12 @@ class PrettyClevr(Task):
             losses["loss"] += self.config.node_loss * tf.reduce_mean(node_losses, axis=1)
         return losses, {**outputs, "jumps": jumps}
 
-    def training_only(self):
+    def training_only(self) -> list[Variable]:
         return [self.network.node_kernel] if self.config.node_loss else []
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {
             "positions": tf.TensorSpec([None, OBJECTS, 2], tf.float32),
             "colours": tf.TensorSpec([None, OBJECTS], tf.int32),
@@ -142,7 +177,7 @@ class PrettyClevr(Task):
             "jumps": tf.TensorSpec([None], tf.int32),
         }
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each scene.
 
         Args:
@@ -163,16 +198,16 @@ class PrettyClevr(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
 
     results = staticmethod(report.results)
     table = staticmethod(report.table)
 
-    def figures(self, results):
+    def figures(self, results: Results) -> dict[str, "Figure"]:
         return report.figures(results, self.names)
 
-    def examples(self, arrays, examples, seed):
+    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
         """A question of each number of jumps, with the strength of each object's messages."""
         return report.examples(self, arrays, examples, seed)
 

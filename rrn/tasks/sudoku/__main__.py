@@ -14,6 +14,7 @@ import functools
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import app, flags
@@ -35,7 +36,15 @@ PORT = flags.DEFINE_integer("port", 8000, "Where --serve listens; 0 for any free
 DEVICES = flags.DEFINE_string("devices", "auto", "As of main.py; the first one solves.")
 
 
-def parse_flags(argv):
+def parse_flags(argv: Sequence[str]) -> list[str]:
+    """Reads the command line. What is wrong with it ends the process with status 2.
+
+    Args:
+      argv: the command line, with the program's name.
+
+    Returns:
+      The program's name, and PUZZLE if there is one.
+    """
     try:
         arguments = flags.FLAGS(argv)
     except flags.Error as error:
@@ -53,7 +62,12 @@ def parse_flags(argv):
     return arguments
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
+    """Solves or serves, as the flags say. An error is printed as one line and ends the process.
+
+    Args:
+      arguments: what `parse_flags` returned.
+    """
     try:
         if SERVE.value:
             serve(PORT.value, DEVICES.value, WEIGHTS.value, STEPS.value)

@@ -23,6 +23,9 @@ def draw_board(solution: np.ndarray, confidence: np.ndarray) -> str:
     Args:
       solution: digits `[81]`.
       confidence: their probabilities `[81]`.
+
+    Returns:
+      Several lines.
     """
     lines = []
     for row in np.arange(81).reshape(9, 9):
@@ -63,6 +66,9 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
 
     Args:
       puzzle: digits `[81]`, 0 for a blank.
+
+    Returns:
+      The marks.
     """
     side, grey, digits, lines = SIDE / 9, [], [], []
     for cell in np.flatnonzero(puzzle):
@@ -88,6 +94,9 @@ def belief_marks(
       puzzle: digits `[81]`, 0 for a blank.
       beliefs: the digits' probabilities `[81, 10]`.
       solution: digits `[81]`; others than these are red.
+
+    Returns:
+      The marks.
     """
     side, marks = SIDE / 9, []
     for cell in np.flatnonzero(puzzle == 0):

@@ -2,23 +2,32 @@
 
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
 from rrn.layers import Embedding, Linear
 from rrn.network import RecurrentRelationalNetwork
 
 
-def cell_neighbours():
-    """`[81, 20]`: the cells that share a row, column or box with each cell."""
+def cell_neighbours() -> np.ndarray:
+    """Finds the cells that share a row, column or box with each cell.
+
+    Returns:
+      Integers `[81, 20]`.
+    """
     in_unit = (UNITS[:, :, None] == np.arange(81)).any(axis=1)
     together = (in_unit[:, :, None] & in_unit[:, None]).any(axis=0) & ~np.eye(81, dtype=bool)
     return together.nonzero()[1].reshape(81, 20).astype(np.int32)
 
 
 class SudokuEncoder(tf.Module):
-    """The embeddings of digits 0 to 9, of rows and of columns."""
+    """The embeddings of digits 0 to 9, of rows and of columns.
 
-    def __init__(self, config):
+    Args:
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, config: ConfigDict):
         super().__init__(name="encoder")
         self.digit = Embedding(10, config.embedding_size, name="digit_embedding")
         self.row = Embedding(9, config.embedding_size, name="row_embedding")
@@ -26,9 +35,13 @@ class SudokuEncoder(tf.Module):
 
 
 class SudokuNetwork(tf.Module):
-    """The network over cells, and the linear readout of each."""
+    """The network over cells, and the linear readout of each.
 
-    def __init__(self, config):
+    Args:
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, config: ConfigDict):
         super().__init__(name="network")
         self.rrn = RecurrentRelationalNetwork(
             input_size=3 * config.embedding_size,

@@ -1,5 +1,8 @@
 """Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import tensorflow as tf
 
@@ -8,7 +11,13 @@ from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
 from rrn.tasks.reports import one_of_each, results_by_step
 from rrn.tasks.sudoku.drawing import belief_marks, board_marks
-from rrn.tasks.task import Quantity
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rrn.tasks.sudoku.task import Sudoku
+
 
 PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
 OTHERS = (
@@ -27,10 +36,16 @@ QUANTITIES = {
 }
 
 
-def results(arrays, examples, outputs):
-    """`board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`; `sure/boards`,
-    the percentage of boards of which every digit has a probability of at least `SURE`, and
-    `sure/wrong`, the percentage of these that are wrong.
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes how many boards and cells are solved, by givens.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      By step `board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`;
+      `sure/boards`, the percentage of boards of which every digit has a probability of at least
+      `SURE`, and `sure/wrong`, the percentage of these that are wrong.
     """
     givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
     by_step, levels = {}, np.unique(givens).tolist()
@@ -58,8 +73,15 @@ def _levels(results):
     ]
 
 
-def table(results):
-    """Boards solved by givens and step, and cells right, beside the published figures."""
+def table(results: Results) -> Table:
+    """Makes the table of boards solved.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      Boards solved by givens and step, and cells right, beside the published figures.
+    """
     by_step, levels = results.by_step, _levels(results)
     num_steps = len(by_step["loss"])
     steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
@@ -80,9 +102,15 @@ def table(results):
     return Table(headings, rows, notes)
 
 
-def figures(results):
-    """`accuracy_by_step`: boards solved, a line for each number of givens, and the paper's marks;
-    `accuracy_by_givens_and_step`: the same as a map.
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws the boards solved.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `accuracy_by_step`: boards solved, a line for each number of givens, and the paper's marks;
+      `accuracy_by_givens_and_step`: the same as a map.
     """
     from matplotlib import colormaps  # only drawing needs it
     from matplotlib.figure import Figure
@@ -117,8 +145,16 @@ SOLVED = "The board is solved."
 SHOWN = 4  # boards: each has as many drawings as there are steps
 
 
-def examples(task, arrays, ids, seed):
-    """Boards of the examples `ids` with few to many givens, as `Task.examples` returns them."""
+def examples(task: "Sudoku", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+    """Shows boards of different numbers of givens that fill in.
+
+    Args:
+      task: the task.
+      arrays, ids, seed: as of `Task.examples`.
+
+    Returns:
+      The examples, by number of givens.
+    """
     givens = arrays["givens"].numpy()[ids]
     chosen = ids[np.sort(one_of_each(givens, SHOWN))]
     batch = evaluation_batch(task, arrays, chosen, seed)
@@ -138,7 +174,12 @@ def _example(puzzle, solution, beliefs):
     return example_of(puzzle, beliefs, notes, solution)
 
 
-def example_of(puzzle, beliefs, notes, solution=None):
+def example_of(
+    puzzle: np.ndarray,
+    beliefs: np.ndarray,
+    notes: Sequence[str],
+    solution: np.ndarray | None = None,
+) -> Example:
     """Shows how a board fills in.
 
     Args:

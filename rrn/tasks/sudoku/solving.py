@@ -81,10 +81,16 @@ def solve_sudoku(
 
 
 def find_weights(weights: str | Path | None = None) -> str | Path:
-    """Returns `weights` if given, else the published `sudoku.h5`, which checkouts and wheels have.
+    """Finds the weights to solve with.
+
+    Args:
+      weights: a weights file; None for the published `sudoku.h5`, which checkouts and wheels have.
+
+    Returns:
+      The file.
 
     Raises:
-      ValueError: none are given, and it is not there.
+      ValueError: none is given, and the published file is not there.
     """
     if not weights and not PRETRAINED.exists():
         raise ValueError(
@@ -98,7 +104,7 @@ def find_weights(weights: str | Path | None = None) -> str | Path:
 
 
 def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
-    """Returns whether solutions hold every digit once in every unit, and their puzzles' givens.
+    """Checks that solutions hold every digit once in every unit, and their puzzles' givens.
 
     Args:
       puzzles: digits `[n, 81]`, 0 for a blank.
@@ -112,24 +118,30 @@ def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
 
 
 class Solver:
-    """A Sudoku network with weights from a file."""
+    """A Sudoku network with weights from a file.
+
+    Args:
+      config: an experiment's `model`.
+      weights: a weights file.
+      num_steps: the network's steps.
+
+    Raises:
+      ValueError: no such file, or not of this model.
+    """
 
     def __init__(self, config: ConfigDict, weights: str | Path, num_steps: int):
-        """Makes the network and loads its weights.
-
-        Args:
-          config: an experiment's `model`.
-          weights: a weights file.
-          num_steps: the network's steps.
-
-        Raises:
-          ValueError: no such file, or not of this model.
-        """
         self.num_steps, self.task = num_steps, Sudoku(config)
         load_weights(weights, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
-        """Returns the digits' probabilities `[n, 81, steps, 10]` for puzzles `[n, 81]`."""
+        """Computes the digits' probabilities at every step.
+
+        Args:
+          puzzles: digits `[n, 81]`, 0 for a blank.
+
+        Returns:
+          `[n, 81, steps, 10]`.
+        """
         with reading_scope():
             logits, _ = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
         return tf.nn.softmax(logits)
@@ -139,6 +151,9 @@ class Solver:
 
         Args:
           puzzle: 81 characters, row by row, `.` or `0` for a blank.
+
+        Returns:
+          The example, for a page.
 
         Raises:
           ValueError: it is no puzzle.
@@ -233,8 +248,11 @@ def solutions_from(puzzles: np.ndarray, beliefs: np.ndarray) -> Solutions:
     """Takes the likeliest digit of every cell, but never 0, which stands for a blank.
 
     Args:
-      puzzles: digits `[n, 81]`.
+      puzzles: digits `[n, 81]`, 0 for a blank.
       beliefs: the digits' probabilities `[n, 81, 10]`.
+
+    Returns:
+      The solutions.
     """
     solutions = beliefs[..., 1:].argmax(axis=-1) + 1
     confidence = np.take_along_axis(beliefs, solutions[..., None], axis=-1)[..., 0]

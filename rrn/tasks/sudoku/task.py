@@ -7,34 +7,62 @@ accuracy count all 81 cells: the network must repeat the givens, too.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
+from rrn.data import PreparedData
 from rrn.graphs import RegularGraph
-from rrn.reading import read, reading_scope
+from rrn.network import RecurrentState
+from rrn.pages import Example
+from rrn.random import ExampleRandom
+from rrn.reading import Variable, read, reading_scope
 from rrn.tasks.sudoku import report
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
-from rrn.tasks.task import Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 SEGMENT_STEPS = 8  # at most, of what is traced once
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Sudoku":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: any prepared Sudokus; the model takes nothing from them.
+
+    Returns:
+      The task.
+    """
     return Sudoku(config)
 
 
-def random_relabelling(random):
-    """`[examples, 10]`: for each digit another one, all permutations equally likely; 0 stays 0."""
+def random_relabelling(random: ExampleRandom) -> tf.Tensor:
+    """Draws for each digit another one; all permutations are equally likely.
+
+    Args:
+      random: the examples' draws.
+
+    Returns:
+      Integers `[examples, 10]`; 0 stays 0.
+    """
     order = tf.argsort(random.uniform([9], 0))
     return tf.pad(order + 1, [[0, 0], [1, 0]])
 
 
-def random_symmetry(random):
-    """`[examples, 81]`: the cell that comes to each place; all symmetries are equally likely.
+def random_symmetry(random: ExampleRandom) -> tf.Tensor:
+    """Draws a symmetry of the grid; all are equally likely.
 
-    The symmetries of the grid: the transpose, permutations of the bands, of the rows within each
-    band, of the stacks, and of the columns within each stack.
+    The symmetries are the transpose, permutations of the bands, of the rows within each band, of
+    the stacks, and of the columns within each stack.
+
+    Args:
+      random: the examples' draws.
+
+    Returns:
+      The cell that comes to each place, integers `[examples, 81]`.
     """
     order = tf.argsort(random.uniform([2, 4, 3], 1))  # [examples, rows or columns, ...]
     lines = 3 * order[:, :, 0, :, None] + order[:, :, 1:]
@@ -50,24 +78,37 @@ def _by_board(state):
 
 
 class Sudoku(Task):
-    """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
+    """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for.
+
+    Args:
+      config: the experiment's `model`.
+    """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config):
+    def __init__(self, config: ConfigDict):
         encoder = SudokuEncoder(config)
         super().__init__(config, SudokuNetwork(config), encoder)
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["givens"])
 
-    def groups(self, arrays):
+    def groups(self, arrays: Arrays) -> np.ndarray:
         return arrays["givens"].numpy()
 
-    def make_batch(self, arrays, examples, random, training):
-        """The boards' "puzzle" and "solution" `[examples, 81]`; training may change them alike."""
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Takes the boards; training may change them.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "puzzle" and "solution", digits `[examples, 81]` each, changed alike.
+        """
         batch = {name: tf.gather(arrays[name], examples) for name in ("puzzle", "solution")}
         if training and self.config.symmetries:
             cells = random_symmetry(random)
@@ -79,8 +120,15 @@ class Sudoku(Task):
 
     # Model
 
-    def encode(self, batch):
-        """The tables, looked up where the network runs: 28 rows move instead of 81 a board."""
+    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """Reads the tables, which are looked up where the network runs: only 28 rows move so.
+
+        Args:
+          batch: not used.
+
+        Returns:
+          "digit", "row" and "column", `[rows, embedding_size]` each.
+        """
         encoder = self.encoder
         return {
             "digit": read(encoder.digit.table),
@@ -88,11 +136,17 @@ class Sudoku(Task):
             "column": read(encoder.column.table),
         }
 
-    def initial_state(self, num_examples):
-        """The network's state of boards that have made no step, `[examples, 81, ...]`."""
+    def initial_state(self, num_examples: int | tf.Tensor) -> RecurrentState:
+        """Makes the network's state of boards that have made no step, `[examples, 81, ...]`."""
         return _by_board(self.network.rrn.initial_state(81 * num_examples))
 
-    def logits(self, encodings, puzzle, num_steps, state=None):
+    def logits(
+        self,
+        encodings: dict[str, tf.Tensor],
+        puzzle: tf.Tensor,
+        num_steps: int,
+        state: RecurrentState | None = None,
+    ) -> tuple[tf.Tensor, RecurrentState | None]:
         """Computes the logits of digits 0 to 9 at every step.
 
         Args:
@@ -118,23 +172,41 @@ class Sudoku(Task):
         logits = tf.reshape(logits, [-1, 81, num_steps, 10])
         return logits, None if state is None else _by_board(after)
 
-    def segment(self, graph, features, num_steps, state):
-        """`RecurrentRelationalNetwork.segment` on the boards."""
+    def segment(
+        self, graph: RegularGraph, features: tf.Tensor, num_steps: int, state: RecurrentState | None
+    ) -> tuple[list[tf.Tensor], RecurrentState]:
+        """Runs some steps on the boards; see `RecurrentRelationalNetwork.segment`.
+
+        Args:
+          graph, features, num_steps, state: as there.
+
+        Returns:
+          As there: the hidden states of every step, and the state after the last.
+        """
         recompute = self.config.recompute
         return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
-    def loss(self, encodings, batch, random, training, num_steps=None, state=None):
+    def loss(
+        self,
+        encodings: dict[str, tf.Tensor],
+        batch: Batch,
+        random: ExampleRandom,
+        training: bool,
+        num_steps: int | None = None,
+        state: RecurrentState | None = None,
+    ) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
         """Computes the cross-entropy, its mean over all cells and steps.
 
-        Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation also "confidence" by
-        step, the probability of the least certain cell's digit.
-
         Args:
-          encodings, batch, random, training: see `Task.loss`.
+          encodings, batch, random, training: as of `Task.loss`.
           num_steps: if not given, the config's `num_steps` in training and `evaluation_steps` in
             evaluation.
-          state: of boards that go on from an earlier segment. Then the outputs also have their
-            "state" after this one, and whether they are "solved".
+          state: of boards that go on from an earlier segment.
+
+        Returns:
+          As of `Task.loss`. Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation
+          also "confidence" by step, the probability of the least certain cell's digit. With `state`
+          they also have the boards' "state" after this segment, and whether they are "solved".
         """
         config = self.config
         num_steps = num_steps or (config.num_steps if training else config.evaluation_steps)
@@ -154,10 +226,10 @@ class Sudoku(Task):
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"puzzle": tf.TensorSpec([None, 81], tf.int32)}
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Makes `evaluation_steps` steps.
 
         Args:
@@ -185,15 +257,15 @@ class Sudoku(Task):
             "confidence": tf.reduce_max(probabilities, -1),
         }
 
-    def regularized(self):
+    def regularized(self) -> list[Variable]:
         rrn = self.network.rrn
         mlps = [rrn.input_fn, rrn.message_fn.mlp, rrn.node_fn]
         return [layer.w for mlp in mlps for layer in mlp.layers]
 
     # Results
 
-    def metrics(self, batch, outputs):
-        """Of the last step: "accuracy", the share of cells right, and "board_accuracy"."""
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes of the last step "accuracy", the share of cells right, and "board_accuracy"."""
         cells = outputs["cells_correct"][:, -1]
         examples = tf.reduce_sum(tf.ones_like(cells))
         return {
@@ -205,6 +277,6 @@ class Sudoku(Task):
     table = staticmethod(report.table)
     figures = staticmethod(report.figures)
 
-    def examples(self, arrays, examples, seed):
-        """Boards that fill in."""
+    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
+        """Shows boards that fill in."""
         return report.examples(self, arrays, examples, seed)

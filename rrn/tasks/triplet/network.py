@@ -1,17 +1,23 @@
 """The triplet task's network: two convolutions and a linear layer."""
 
 import tensorflow as tf
+from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D
 from rrn.layers import Linear
 
 
 class EmbeddingNetwork(tf.Module):
-    """Maps an image to a vector of length 1: two convolutions, each with a ReLU, halve the image,
-    and a linear layer sees all of it.
+    """Maps an image to a vector of length 1.
+
+    Two convolutions, each with a ReLU, halve the image, and a linear layer sees all of it.
+
+    Args:
+      image_size: the images' height and width.
+      config: the experiment's `model`.
     """
 
-    def __init__(self, image_size, config):
+    def __init__(self, image_size: int, config: ConfigDict):
         super().__init__(name="network")
         width, dtype = config.width, config.compute_dtype
         self.convolutions = [
@@ -21,8 +27,15 @@ class EmbeddingNetwork(tf.Module):
         pixels = (-(-image_size // 4)) ** 2
         self.linear = Linear(pixels * 2 * width, config.embedding_size, dtype, name="linear")
 
-    def __call__(self, images):
-        """`[batch, image_size, image_size, 1]` to `[batch, embedding_size]`."""
+    def __call__(self, images: tf.Tensor) -> tf.Tensor:
+        """Embeds images.
+
+        Args:
+          images: `[batch, image_size, image_size, 1]`.
+
+        Returns:
+          `[batch, embedding_size]`, float32.
+        """
         for layer in self.convolutions:
             images = tf.nn.relu(layer(images))
         rows = tf.reshape(images, [-1, self.linear.w.shape[0]])

@@ -1,9 +1,15 @@
 """The triplet task's results: what the nearest images of each image show."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rrn.pages import Table
-from rrn.tasks.task import Quantity, Results
+from rrn.tasks.task import Arrays, Quantity, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEAREST = 10  # images that are looked at for every query
 BLOCK = 1_000  # queries at once
@@ -15,14 +21,19 @@ QUANTITIES = {
 }
 
 
-def results(arrays, examples, outputs):
-    """Retrieval among the evaluated images: each one is a query, and the others are ranked by their
-    embeddings' products with its own.
+def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+    """Computes how well images are retrieved among the evaluated ones.
 
-    `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows their
-    digit; `ten_nearest`: percent of the ten nearest images that do; `closer`: percent of the
-    triplets in which the match is nearer; `loss`. Queries without another image of their digit
-    count for the last two alone.
+    Each image is a query, and the others are ranked by their embeddings' products with its own.
+    Queries without another image of their digit count for the last two figures alone.
+
+    Args:
+      arrays, examples, outputs: as of `Task.results`.
+
+    Returns:
+      `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows
+      their digit; `ten_nearest`: percent of the ten nearest images that do; `closer`: percent of
+      the triplets in which the match is nearer; `loss`.
     """
     labels = arrays["label"].numpy()[examples]
     found = nearest(outputs["embedding"], min(NEAREST, len(labels) - 1))
@@ -46,8 +57,8 @@ def results(arrays, examples, outputs):
     return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
 
 
-def nearest(embeddings, number):
-    """The rows with the largest products with each row, but for itself.
+def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
+    """Finds the rows with the largest products with each row, but for the row itself.
 
     Args:
       embeddings: `[images, size]`.
@@ -67,8 +78,15 @@ def nearest(embeddings, number):
     return found
 
 
-def table(results):
-    """The metrics."""
+def table(results: Results) -> Table:
+    """Makes the table of the metrics.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      A row for each.
+    """
     words = {
         "nearest/all": "the nearest image shows the digit, %",
         "ten_nearest": "of the ten nearest images, %",
@@ -81,9 +99,14 @@ def table(results):
     return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
 
-def figures(results):
-    """`embedding`: the embeddings along their first principal axes, a colour for each digit;
-    `retrieved`: a query of every digit and its nearest images, those of other digits in red.
+def figures(results: Results) -> dict[str, "Figure"]:
+    """Draws the embeddings and what they retrieve.
+
+    Args:
+      results: what `results` returned.
+
+    Returns:
+      `embedding`: see `draw_embeddings`; `retrieved`: see `draw_retrieved`.
     """
     return {
         "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
@@ -91,8 +114,16 @@ def figures(results):
     }
 
 
-def draw_embeddings(embeddings, labels):
-    """Two projections: on the first and second, and on the third and fourth principal axis."""
+def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
+    """Draws two projections: on the first and second, and on the third and fourth principal axis.
+
+    Args:
+      embeddings: `[images, size]`.
+      labels: the digits `[images]`; each has a colour.
+
+    Returns:
+      The figure.
+    """
     from matplotlib.figure import Figure  # only drawing needs it
 
     centred = embeddings - embeddings.mean(axis=0)
@@ -108,8 +139,15 @@ def draw_embeddings(embeddings, labels):
     return figure
 
 
-def draw_retrieved(samples):
-    """A row for each query: the query, then what was found."""
+def draw_retrieved(samples: Mapping[str, np.ndarray]) -> "Figure":
+    """Draws a row for each query: the query, then its nearest images, those of other digits in red.
+
+    Args:
+      samples: those of `results`.
+
+    Returns:
+      The figure.
+    """
     from matplotlib.figure import Figure
 
     queries, found, right = samples["queries"], samples["found"], samples["right"]

@@ -13,15 +13,27 @@ its digit in its split is its own match.
 
 import numpy as np
 import tensorflow as tf
+from ml_collections import ConfigDict
 
-from rrn.tasks.task import Task
+from rrn.data import PreparedData
+from rrn.random import ExampleRandom
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.tasks.triplet import report
 from rrn.tasks.triplet.network import EmbeddingNetwork
 
 IMAGES = "query", "match", "other"
 
 
-def create_task(config, data):
+def create_task(config: ConfigDict, data: PreparedData) -> "Triplet":
+    """Makes the task; see `rrn.tasks.create_task`.
+
+    Args:
+      config: the experiment's `model`.
+      data: the data whose average and size of images the model takes.
+
+    Returns:
+      The task.
+    """
     return Triplet(config, data)
 
 
@@ -31,11 +43,19 @@ def _average(train):
 
 
 class Triplet(Task):
-    """The triplet task; see `rrn.tasks.task.Task` for what each method is for."""
+    """The triplet task; see `rrn.tasks.task.Task` for what each method is for.
+
+    Args:
+      config: the experiment's `model`.
+      data: what the model is made on.
+
+    Raises:
+      ValueError: a split has images of one digit alone.
+    """
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config, data):
+    def __init__(self, config: ConfigDict, data: PreparedData):
         for split, arrays in data.splits.items():
             if len(np.unique(arrays["label"])) < 2:
                 raise ValueError(f"{data.path}: its {split} split needs images of two digits")
@@ -46,12 +66,20 @@ class Triplet(Task):
 
     # Inputs
 
-    def num_examples(self, arrays):
+    def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["label"])
 
-    def make_batch(self, arrays, examples, random, training):
-        """ "query", "match" and "other", each `[examples, size, size, 1]`: differences from the
-        training split's average, 1 from black to white.
+    def make_batch(
+        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+    ) -> Batch:
+        """Makes triplets of images.
+
+        Args:
+          arrays, examples, random, training: as of `Task.make_batch`.
+
+        Returns:
+          "query", "match" and "other", each `[examples, size, size, 1]`: differences from the
+          training split's average, 1 from black to white.
         """
         choices = examples, *draw_triplets(arrays["label"].numpy(), examples, random.uniform([2]))
         images = [self._centred(tf.gather(arrays["image"], choice)) for choice in choices]
@@ -62,9 +90,17 @@ class Triplet(Task):
 
     # Model
 
-    def loss(self, encodings, batch, random, training):
-        """The loss above. Outputs: "loss"; "closer", whether the match is nearer than the other;
-        both `[examples]`; and "embedding", the query's `[examples, embedding_size]`.
+    def loss(
+        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Computes the loss above.
+
+        Args:
+          encodings, batch, random, training: as of `Task.loss`.
+
+        Returns:
+          As of `Task.loss`. Outputs are "loss"; "closer", whether the match is nearer than the
+          other; both `[examples]`; and "embedding", the query's `[examples, embedding_size]`.
         """
         embeddings = self.network(tf.concat([batch[name] for name in IMAGES], axis=0))
         query, match, other = tf.split(embeddings, 3)
@@ -74,10 +110,10 @@ class Triplet(Task):
 
     # Answers
 
-    def inputs(self):
+    def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, self.size, self.size], tf.uint8)}
 
-    def predict(self, inputs):
+    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Embeds digits.
 
         Args:
@@ -90,7 +126,7 @@ class Triplet(Task):
 
     # Results
 
-    def metrics(self, batch, outputs):
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         closer = tf.cast(outputs["closer"], tf.float32)
         return {"closer": (tf.reduce_sum(closer), tf.cast(tf.size(closer), tf.float32))}
 
@@ -99,7 +135,9 @@ class Triplet(Task):
     figures = staticmethod(report.figures)
 
 
-def draw_triplets(labels, examples, draws):
+def draw_triplets(
+    labels: np.ndarray, examples: tf.Tensor, draws: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws a match and another image for every query.
 
     Args:

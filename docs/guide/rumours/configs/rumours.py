@@ -4,10 +4,10 @@ python -m data_prep.rumours --out data/rumours.h5
 python main.py --config configs/rumours.py
 """
 
-from configs import Evaluate, Train, experiment
+from configs import Evaluate, Train, experiment, look_up
 
 
-def get_config():
+def rumours():
     return experiment(
         task="rumours",
         data="data/rumours.h5",
@@ -22,3 +22,7 @@ def get_config():
         ),
         evaluate=Evaluate(batch_size=250),
     )
+
+
+RECIPES = {"": rumours}  # a variant is another function, and another entry
+get_config = look_up(RECIPES)

@@ -7,8 +7,7 @@ import tensorflow as tf
 
 from rrn import Linear, RecurrentRelationalNetwork, SparseGraph
 from rrn.fields import COMPUTE_DTYPE, SIZE, STEPS
-from rrn.tasks.reports import results_by_step
-from rrn.tasks.task import Task
+from rrn.tasks import Task, results_by_step
 
 SCHEMAS = (("rumours", 1),)  # of the prepared file
 FIELDS = {"hidden_size": SIZE, "num_steps": STEPS, "compute_dtype": COMPUTE_DTYPE}  # of `model`
@@ -34,7 +33,7 @@ class RumoursNetwork(tf.Module):
 
 
 class Rumours(Task):
-    """The task of rumours; see `rrn.tasks.task.Task` for what each method is for."""
+    """The task of rumours; see `rrn.tasks.Task` for what each method is for."""
 
     def __init__(self, config):
         super().__init__(config, RumoursNetwork(config))
