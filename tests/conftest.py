@@ -1,10 +1,30 @@
 """Fixtures that several rooms' tests share."""
 
+import collections
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+SECONDS = {True: 20, False: 1}  # of a test, roughly, by whether it is slow
+
+
+def pytest_configure(config):
+    """Lets xdist begin files in the order of `pytest_collection_modifyitems`.
+
+    Its own order is by numbers of tests, so that files of a few slow tests would come last.
+    """
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    """Puts files that take long first: no worker waits in the end for one that has such a file."""
+    seconds = collections.Counter()
+    for item in items:
+        seconds[item.path] += SECONDS["slow" in item.keywords]
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 def real_data(folder: str, name: str) -> Path:
