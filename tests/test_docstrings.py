@@ -161,6 +161,19 @@ def test_sections_are_indented_by_two_everywhere():
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize(
+    "package",
+    [path for path in FILES if path.name == "__init__.py"],
+    ids=lambda path: path.parent.name,
+)
+def test_a_package_has_a_line_for_each_of_its_modules(package):
+    text = ast.get_docstring(parse(package / "__init__.py"))
+    modules = [path.stem for path in package.glob("*.py") if path.stem != "__init__"]
+    modules += [path.parent.name for path in package.glob("*/__init__.py")]
+    listed = [name for name in modules if re.search(rf"^ *{name}\b", text, re.MULTILINE)]
+    assert sorted(modules) == sorted(listed)
+
+
 def test_problems_are_found(classes):
     found = [line.partition(": ")[2] for line in problems(Path("m.py"), ast.parse(WRONG), classes)]
     assert found == [
