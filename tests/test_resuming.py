@@ -13,7 +13,7 @@ from tests.program import LIMIT, assert_same_end, command, finish, run, start, s
 LONG = [
     *("--config.train.num_updates=240", "--config.train.evaluate_every_updates=60"),
     *("--config.train.checkpoint_every_updates=30", "--config.train.average_decay=0.9"),
-    *("--config.train.log_every_updates=3", "--config.train.clip_norm=1.0"),
+    *("--config.train.log_every_updates=6", "--config.train.clip_norm=1.0"),
     "--config.model.num_steps=1",  # a second step would be traced for nothing
 ]
 
@@ -107,7 +107,7 @@ def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, tmp_path):
     assert first > 6 and "update 240/240" in out and is_done(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     training = [line for line in lines if "split" not in line]
-    assert [line["update"] for line in training] == list(range(3, 241, 3))
+    assert [line["update"] for line in training] == list(range(6, 241, 6))
     for line in training:
-        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 3
+        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 6
         assert 0 <= line["staleness"] <= line["staleness_max"]
