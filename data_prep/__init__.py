@@ -15,6 +15,7 @@ Modules:
     hdf5          writes a prepared file, whole or not at all, and reads it undamaged
     layout        what the data sets' validators are made of
     check         the command that checks a prepared file
+    options       options that several data sets' commands have
     progress      shows how far a long computation is
     failures      what can fail and is foreseen, in a line; main.py uses it, too
 

@@ -15,6 +15,8 @@ The modules; none of them knows devices, files or configs:
     readout      one answer for each graph, its loss and accuracy
     random       draws keyed by seed, update and example
     reading      variables that are read once, however many steps use them
+    sharded      a variable in several places
+    noting       messages and hidden states that a network notes, to be shown
     checks       wrong calls, named
     keras        any module as a Keras layer; imported by itself
 
@@ -23,12 +25,16 @@ What trains them:
     optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
     weights      weights files
     models       models made again from their weights files
+    export       models as SavedModels, which run without rrn
     publish      a run's weights, written for others
     data         a prepared HDF5 file -> one input pipeline for each device
     distribute/  devices, towers, variables on parameter servers, clusters
     tasks/       inputs, model, loss and results of each task
     training/    updates, stages, evaluation, checkpoints
+    fields       what a config's fields may be
+    pages/       pages with tables and examples, to look at in a browser
     lazy         packages whose imports of TensorFlow wait until a name is used
+    __main__     the program of an installed package
 """
 
 from typing import TYPE_CHECKING

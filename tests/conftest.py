@@ -1,10 +1,31 @@
 """Fixtures that several rooms' tests share."""
 
+import collections
+import fcntl
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+SECONDS = {True: 20, False: 1}  # of a test, roughly, by whether it is slow
+
+
+def pytest_configure(config):
+    """Lets xdist begin files in the order of `pytest_collection_modifyitems`.
+
+    Its own order is by numbers of tests, so that files of a few slow tests would come last.
+    """
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    """Puts files that take long first: no worker waits in the end for one that has such a file."""
+    seconds = collections.Counter()
+    for item in items:
+        seconds[item.path] += SECONDS["slow" in item.keywords]
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 def real_data(folder: str, name: str) -> Path:
@@ -22,25 +43,34 @@ def babi_archive() -> Path:
 
 
 @pytest.fixture(scope="session")
-def babi_h5(babi_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real archive, prepared; the missing training file of task 3 is filled from `en`."""
+def prepare_once(tmp_path_factory: pytest.TempPathFactory, worker_id):
+    """Prepares a large data set: the first worker that needs it does, for all of them."""
     from data_prep.__main__ import main
 
-    path = tmp_path_factory.mktemp("babi") / "babi.h5"
-    source = str(babi_archive)
-    assert main(["babi", "--source", source, "--supplement", "en", "--out", str(path)]) == 0
-    return path
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder if worker_id == "master" else folder.parent
+
+    def prepare(name: str, *arguments: str | Path) -> Path:
+        path = folder / f"{name}.h5"
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                assert main([*map(str, arguments), "--out", str(path)]) == 0
+        return path
+
+    return prepare
 
 
 @pytest.fixture(scope="session")
-def simulated_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -> Path:
-    """Simulated stories of all tasks, prepared: enough for every answer to occur."""
-    from data_prep.__main__ import main
+def babi_h5(babi_archive: Path, prepare_once) -> Path:
+    """The real archive, prepared; the missing training file of task 3 is filled from `en`."""
+    return prepare_once("babi", "babi", "--source", babi_archive, "--supplement", "en")
 
-    path = tmp_path_factory.mktemp("simulated_babi") / "babi.h5"
-    arguments = ["babi", "--source", "simulated", "--stories", "2000", "--out", str(path)]
-    assert main(arguments) == 0
-    return path
+
+@pytest.fixture(scope="session")
+def simulated_babi_h5(prepare_once) -> Path:
+    """Simulated stories of all tasks, prepared: enough for every answer to occur."""
+    return prepare_once("babi_simulated", "babi", "--source", "simulated", "--stories", "2000")
 
 
 @pytest.fixture(scope="session")
@@ -50,13 +80,9 @@ def sudoku_clues() -> Path:
 
 
 @pytest.fixture(scope="session")
-def sudoku_h5(sudoku_clues: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sudoku_h5(sudoku_clues: Path, prepare_once) -> Path:
     """The real list, prepared."""
-    from data_prep.__main__ import main
-
-    path = tmp_path_factory.mktemp("sudoku") / "sudoku.h5"
-    assert main(["sudoku", "--clues", str(sudoku_clues), "--out", str(path)]) == 0
-    return path
+    return prepare_once("sudoku", "sudoku", "--clues", sudoku_clues)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -101,13 +127,9 @@ def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ages_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ages_h5(prepare_once) -> Path:
     """The prepared file of all trees."""
-    from data_prep.__main__ import main
-
-    path = tmp_path_factory.mktemp("ages") / "ages.h5"
-    assert main(["ages", "--out", str(path)]) == 0
-    return path
+    return prepare_once("ages", "ages")
 
 
 @pytest.fixture(scope="session")

@@ -47,16 +47,26 @@ def test_there_are_experiments():
     assert {"completion:full_loss", "triplet:", "triplet:test"} <= names
 
 
+# What takes long to trace or to compute, and makes no difference to which stage trains what: field
+# of `model`, or a stage's option -> the most of it. VGG19 needs gigabytes in its own width.
+MOST = {"num_steps": 3, "num_parts": 2, "width": 4}
+
+
+def shorten(config):
+    """Cuts the fields of `MOST`, in the model and in the options of every stage."""
+    options = [stage["options"] for stage in config.train.stages if "options" in stage]
+    for fields in (config.model, *options):
+        for name in MOST.keys() & fields.keys():
+            fields[name] = min(fields[name], MOST[name])
+
+
 @pytest.mark.parametrize(("file", "variant"), list(experiments()))
 def test_two_updates_of_every_stage(file, variant, request):
     config = load_config(file, variant)
     path = request.getfixturevalue(DATA[Path(config.data.path).stem])
     config.data.path = str(path)
     config.train.batch_size = 4
-    if config.task == "sudoku":  # 32 steps take long to trace
-        config.model.num_steps = min(config.model.num_steps, 3)
-    if config.task == "classification":  # VGG19 needs gigabytes
-        config.model.width = 2
+    shorten(config)
     data = read_prepared(path)
     task = create_task(config, data)
     trainer, inputs = make_trainer(config, data, task, CPUS[:1])

@@ -151,14 +151,27 @@ def test_what_is_exported_is_described(room, classes):
 
 def test_sections_are_indented_by_two_everywhere():
     heading = re.compile(r"^( *)(Args|Returns|Yields|Raises|Attributes):\n( *)\S", re.MULTILINE)
+    rooms = "rrn", "data_prep", "configs", "benchmarks", "tests", "docs"
     found = [
         f"{path}: {match[0]!r}"
-        for path in ROOT.rglob("*.py")
-        if not {".venv", ".venv-lowest", "runs"} & {*path.parts}
+        for room in rooms
+        for path in (ROOT / room).rglob("*.py")
         for match in heading.finditer(path.read_text())
         if len(match[3]) != len(match[1]) + 2
     ]
     assert not found, "\n".join(found)
+
+
+PACKAGES = [path.parent for path in FILES if path.name == "__init__.py"]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_a_package_has_a_line_for_each_of_its_modules(package):
+    text = ast.get_docstring(parse(package / "__init__.py"))
+    modules = [path.stem for path in package.glob("*.py") if path.stem != "__init__"]
+    modules += [path.parent.name for path in package.glob("*/__init__.py")]
+    listed = [name for name in modules if re.search(rf"^ *{name}\b", text, re.MULTILINE)]
+    assert sorted(modules) == sorted(listed)
 
 
 def test_problems_are_found(classes):

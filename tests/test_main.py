@@ -2,73 +2,14 @@
 
 import json
 import os
-import random
-import re
-import signal
-import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import h5py
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from data_prep import hdf5
-from tests.helpers import ROOT
-
-SMALL = [
-    *("--config.model.hidden_size=16", "--config.model.encoding_size=6"),
-    *("--config.model.num_steps=2", "--config.model.num_parts=1", "--config.model.max_facts=6"),
-]
-LIMIT = 240  # seconds for one process: 25 where nothing else runs, beside others more than 120
-
-
-def command(path, *arguments, devices="cpu:1"):
-    """The command line for small bAbI."""
-    return [
-        *(sys.executable, "main.py", "--config", "configs/babi.py:test"),
-        *(f"--config.data.path={path}", f"--devices={devices}", *SMALL, *map(str, arguments)),
-    ]
-
-
-def start(arguments, **environment):
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment}
-    return subprocess.Popen(
-        arguments,
-        cwd=ROOT,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def finish(process):
-    """(exit status, standard output, standard error); the process is gone afterwards."""
-    try:
-        out, err = process.communicate(timeout=LIMIT)
-        return process.returncode, out, err
-    finally:
-        process.kill()
-        process.wait()
-
-
-def run(arguments, **environment):
-    return finish(start(arguments, **environment))
-
-
-def succeed(arguments):
-    status, out, err = run(arguments)
-    assert status == 0, err
-    assert "functional_saver" not in err  # nor other notes of TensorFlow's
-    return out
-
-
-def read_json(path):
-    return json.loads(path.read_text())
-
+from tests.program import LIMIT, command, read_json, run, succeed
 
 # Training, evaluating, listing variables
 
@@ -185,144 +126,6 @@ def test_variables_mode_prints_each_variable_once(trained, small_babi_h5, tmp_pa
     assert {row["name"] for row in rows} > {"step_1/hidden", "step_2/hidden", "loss"}
     assert lines[-1] == f"graph of an update: tensorboard --logdir {tmp_path}/events"
     assert [row["name"] for row in read_json(tmp_path / "variables.json")] == names
-
-
-# Stopping and resuming
-
-LONG = [
-    *("--config.train.num_updates=240", "--config.train.evaluate_every_updates=60"),
-    *("--config.train.checkpoint_every_updates=30", "--config.train.average_decay=0.9"),
-    *("--config.train.log_every_updates=3", "--config.train.clip_norm=1.0"),
-]
-
-
-def state(folder):
-    """name -> array of a checkpoint; how often it was saved is no part of training's state."""
-    reader = tf.train.load_checkpoint(str(folder))
-    names = reader.get_variable_to_shape_map()
-    return {name: reader.get_tensor(name) for name in names if "save_counter" not in name}
-
-
-def assert_same_end(ours, theirs):
-    """The same weights, states and metrics, bit for bit."""
-    with h5py.File(ours / "weights.h5") as a, h5py.File(theirs / "weights.h5") as b:
-        assert dict(a.attrs) == dict(b.attrs)
-        names = []
-        a.visititems(lambda n, item: names.append(n) if isinstance(item, h5py.Dataset) else None)
-        assert len(names) > 10
-        for name in names:
-            np.testing.assert_array_equal(a[name][()], b[name][()], err_msg=name)
-    for which in ("last", "best"):
-        a, b = (state(workdir / "checkpoints" / which) for workdir in (ours, theirs))
-        assert a.keys() == b.keys()
-        for name in a:
-            np.testing.assert_array_equal(a[name], b[name], err_msg=name)
-    assert read_json(ours / "results.json") == read_json(theirs / "results.json")
-    lines = [
-        [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
-        for workdir in (ours, theirs)
-    ]
-    validation = [
-        [(line["update"], line["mean_loss"]) for line in part if "split" in line] for part in lines
-    ]
-    assert validation[0] == validation[1]
-    updates = [line["update"] for line in lines[0]]
-    assert updates == sorted(updates)
-
-
-def wait_for_update(process):
-    """Reads until the process trains."""
-    for line in process.stdout:
-        if line.startswith("update "):
-            return
-    pytest.fail(f"no training: {process.stderr.read()}")
-
-
-def is_done(workdir):
-    return (workdir / "results.json").exists()
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(small_babi_h5, tmp_path_factory):
-    workdir = tmp_path_factory.mktemp("uninterrupted") / "run"
-    succeed(command(small_babi_h5, *LONG, "--workdir", workdir))
-    return workdir
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(5 * LIMIT)
-def test_stopped_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_path):
-    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        process = start(arguments)
-        wait_for_update(process)
-        process.send_signal(number)
-        status, out, err = finish(process)
-        assert status == 0, err
-        assert "Traceback" not in err
-        last = out.splitlines()[-1]
-        assert last.startswith("Stopped at update ") and "the same command resumes there" in last
-        update = int(last.split()[3].rstrip(";"))
-        assert 0 < update < 240
-        assert (tmp_path / "checkpoints" / "last" / f"ckpt-{update}.index").exists()
-        assert not is_done(tmp_path)
-    out = succeed(arguments)
-    first = int(out.split()[1].split("/")[0])
-    assert first > update
-    assert_same_end(tmp_path, uninterrupted)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(6 * LIMIT)
-def test_killed_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_path):
-    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
-    rng = random.Random()
-    for _ in range(3):
-        process = start(arguments)
-        wait_for_update(process)
-        time.sleep(rng.uniform(0.0, 1.5))
-        process.kill()
-        finish(process)
-        assert process.returncode in (-signal.SIGKILL, 0)
-    succeed(arguments)
-    assert_same_end(tmp_path, uninterrupted)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3 * LIMIT)
-def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, tmp_path):
-    flags = *LONG, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
-    arguments = command(small_babi_h5, *flags, devices="cpu:2")
-    process = start(arguments)
-    while not list(tmp_path.glob("checkpoints/last/*.index")):
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.kill()
-    finish(process)
-    assert not is_done(tmp_path)
-    out = succeed(arguments)
-    first = int(out.split()[1].split("/")[0])
-    assert first > 6 and "update 240/240" in out and is_done(tmp_path)
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    training = [line for line in lines if "split" not in line]
-    assert [line["update"] for line in training] == list(range(3, 241, 3))
-    for line in training:
-        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 3
-        assert 0 <= line["staleness"] <= line["staleness_max"]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(2 * LIMIT)
-def test_a_loss_that_is_not_finite_ends_devices_that_do_not_wait(small_babi_h5, tmp_path):
-    """Within three updates the weights are so large that a product of them overflows."""
-    flags = "--nosync", "--config.train.learning_rate=1e9", "--workdir", tmp_path
-    arguments = command(small_babi_h5, *LONG, *flags, devices="cpu:2")
-    status, out, err = run(arguments)
-    assert status == 1 and "Traceback" not in err
-    said = r"error: update [012]: the loss or its gradient: not finite; .* checkpoint is none"
-    assert re.fullmatch(said, err.splitlines()[-1])
-    assert "update " not in out and not (tmp_path / "metrics.jsonl").exists()
-    assert not list(tmp_path.glob("checkpoints/*/*.index")) and not is_done(tmp_path)
 
 
 # What is wrong is said in one line
@@ -444,26 +247,3 @@ def test_with_verbosity_an_error_shows_where_it_was_raised(files, small_babi_h5)
     assert status == 1 and "Traceback" in err and "hidden_size: expected an integer" in err
     status, _, err = run([sys.executable, "main.py", f"--config={files}/divides.py", "-v=1"])
     assert status == 1 and "Traceback" in err and "ZeroDivisionError" in err
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(2 * LIMIT)
-def test_a_second_process_in_a_workdir_is_refused(small_babi_h5, tmp_path):
-    """Until the first is killed."""
-    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
-    process = start(arguments)
-    try:
-        wait_for_update(process)
-        before = {*os.listdir(tmp_path), "checkpoints"}  # which the first may make meanwhile
-        status, _, err = run(arguments)
-        assert status == 1 and before == {*os.listdir(tmp_path), "checkpoints"}
-        assert err.startswith(f"error: --workdir={tmp_path}: process {process.pid} of ")
-    finally:
-        process.kill()
-        finish(process)
-    process = start(arguments)
-    try:
-        wait_for_update(process)
-    finally:
-        process.kill()
-        finish(process)

@@ -8,9 +8,17 @@
 The nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph; there is no
 axis for the batch. Where two forms describe the same graph, their results are the same.
 
-The four forms are values (`GraphValue`): arguments of a `tf.function` and of a
-SavedModel's functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse
-graphs side by side.
+The four forms are values (`GraphValue`): arguments of a `tf.function` and of a SavedModel's
+functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse graphs side by
+side.
+
+graph.py            the interface `Graph`
+sparse.py           `SparseGraph`
+regular.py          `RegularGraph`
+fully_connected.py  `FullyConnectedGraph`
+union.py            `GraphUnion`
+batching.py         `batch_graphs`
+checks.py           wrong values of nodes, edges and graphs, named
 """
 
 from rrn.graphs.batching import batch_graphs

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from rrn.distribute.sharding import POLICIES
 from tests.helpers import ROOT
-from tests.test_main import assert_same_end
+from tests.program import assert_same_end
 
 LIMIT = 400  # seconds for one process
 STATED = 60  # seconds in which a run ends after a process has failed

@@ -1,10 +1,13 @@
 """bAbI: questions about short stories (Palm et al. 2018, section 3.2).
 
-fields.py   what a config's `model` may be, which prepared files fit
-task.py     the inputs, the model's way from a batch to losses
-network.py  the modules: sentence encoders, network over facts, readouts
-told.py     the second training loss: what the other facts tell of a fact's subject
-report.py   results, their table and figure, beside the paper's
+fields.py       what a config's `model` may be, which prepared files fit
+task.py         the inputs, the model's way from a batch to losses
+network.py      the modules: sentence encoders, network over facts, readouts
+parts.py        the parts of a batch, in which little is padded
+told.py         the second training loss: what the other facts tell of a fact's subject
+relabelling.py  phrases that play the same part exchange places, in training
+text.py         from text to words' ids, for answers
+report.py       results, their table and figure, beside the paper's
 """
 
 from typing import TYPE_CHECKING

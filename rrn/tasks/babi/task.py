@@ -7,7 +7,6 @@ encoding; the question's encoding is also every edge's feature. The answer is re
 the nodes at every step.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,10 @@ from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
+from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
-from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
+from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, subjects, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_TASKS = 20
@@ -44,45 +44,6 @@ def create_task(config: ConfigDict, data: PreparedData) -> "Babi":
     return Babi(config, data)
 
 
-def part_boundaries(
-    size_counts: Sequence[float], num_parts: int, node_cost: int = 7
-) -> tuple[int, ...]:
-    """Finds the parts of a batch that make the padding cheapest.
-
-    A graph of size n in a part of size b costs b² + node_cost * b. The unit is one edge. A node
-    costs about 7: its projections, node MLP and LSTM against the two middle layers of the message
-    MLP.
-
-    Args:
-      size_counts: the expected number of graphs of each size, `[max_size + 1]`.
-      num_parts: the number of parts.
-      node_cost: what a node costs.
-
-    Returns:
-      The largest size in each part, ascending.
-    """
-    max_size = len(size_counts) - 1
-    best = {0: (0.0, ())}  # largest size covered so far -> (cost, boundaries)
-    for _ in range(min(num_parts, max_size)):
-        longer = dict(best)
-        for start, (cost, boundaries) in best.items():
-            graphs = 0.0
-            for end in range(start + 1, max_size + 1):
-                graphs += size_counts[end]
-                candidate = cost + graphs * (end**2 + node_cost * end)
-                if end not in longer or candidate < longer[end][0]:
-                    longer[end] = candidate, (*boundaries, end)
-        best = longer
-    return best[max_size][1]
-
-
-def _fact_shares(train):
-    """For each number of facts the expected number of questions if one of each task is drawn."""
-    tasks, counts = np.unique(train["task"], return_counts=True)
-    share = 1.0 / counts[np.searchsorted(tasks, train["task"])]
-    return np.bincount(train["num_facts"], weights=share)
-
-
 class Babi(Task):
     """The bAbI task; see `rrn.tasks.task.Task` for what each method is for.
 
@@ -97,13 +58,13 @@ class Babi(Task):
     quantities = report.QUANTITIES
 
     def __init__(self, config: ConfigDict, data: PreparedData):
-        words, fact_shares = data.shared["vocabulary"], data.constant("fact_shares", _fact_shares)
-        self.constants = {"vocabulary": words, "fact_shares": fact_shares}
+        words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
+        self.constants = {"vocabulary": words, "fact_shares": shares}
         self.vocabulary_size = len(words)
         encoder = BabiEncoder(self.vocabulary_size, config)
         super().__init__(config, BabiNetwork(self.vocabulary_size, config), encoder)
-        sizes = np.minimum(np.arange(len(fact_shares)), config.max_facts)
-        size_counts = np.bincount(sizes, weights=fact_shares, minlength=config.max_facts + 1)
+        sizes = np.minimum(np.arange(len(shares)), config.max_facts)
+        size_counts = np.bincount(sizes, weights=shares, minlength=config.max_facts + 1)
         self.boundaries = part_boundaries(size_counts, config.num_parts)
         if "train" in data.splits:  # else the model only answers
             self._prepare_training(data.shared, data.splits["train"])
@@ -360,7 +321,7 @@ class Babi(Task):
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.node_loss:
             if told_facts:
-                batch = self._some_facts(batch, random, told_facts)
+                batch = some_facts(batch, random.uniform([self.config.max_facts], 2), told_facts)
                 _, hidden = self.run(encodings, batch)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
@@ -377,42 +338,7 @@ class Babi(Task):
         Returns:
           The loss `[examples]`.
         """
-        logits = self.network.node_readout(tf.stack(hidden, axis=1))
-        subject = tf.gather(batch["subjects"], batch["fact_of_node"])
-        content = tf.gather(batch["content"], batch["fact_of_node"])
-        sizes = [tf.size(mask) for mask in batch["masks"]]
-        parts = [tf.split(rows, sizes) for rows in (logits, subject, content)]
-        losses = []
-        for mask, *rows in zip(batch["masks"], *parts, strict=True):
-            shape = tf.shape(mask)
-            part_logits, part_subject, part_content = (
-                tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
-            )
-            told = told_words(part_subject, part_content, mask)
-            losses.append(told_loss(part_logits, told, mask))
-        return tf.concat(losses, 0)
-
-    def _some_facts(self, batch, random, num_facts):
-        """The batch with at most `num_facts` of every story's facts, in one part."""
-        draws = random.uniform([self.config.max_facts], 2)
-        masks, nodes, first_node, first_graph = [], [], 0, 0
-        for mask in batch["masks"]:
-            graphs, size = tf.shape(mask)[0], mask.shape[1]
-            keys = mask * (1.0 + draws[first_graph : first_graph + graphs, :size])
-            keys, place = tf.math.top_k(keys, min(num_facts, size))  # padding, 0, comes last
-            node = first_node + size * tf.range(graphs)[:, None] + place
-            padding = [[0, 0], [0, num_facts - keys.shape[1]]]
-            masks.append(tf.pad(tf.cast(keys > 0.0, tf.float32), padding))
-            nodes.append(tf.pad(node, padding))
-            first_node += tf.size(mask)
-            first_graph += graphs
-        nodes = tf.reshape(tf.concat(nodes, 0), [-1])
-        return {
-            **batch,
-            "masks": (tf.concat(masks, 0),),
-            "fact_of_node": tf.gather(batch["fact_of_node"], nodes),
-            "position_of_node": tf.gather(batch["position_of_node"], nodes),
-        }
+        return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
 
     def training_only(self) -> list[Variable]:
         return module_variables(self.network.node_readout) if self.config.node_loss else []

@@ -12,6 +12,8 @@ A content word is one that is rare in facts, and a fact's subject is its first c
 import numpy as np
 import tensorflow as tf
 
+from rrn.tasks.task import Batch
+
 CONTENT_SHARE = 0.4  # a word in a larger share of facts, as "the", "is" or "to", says little
 
 
@@ -105,3 +107,59 @@ def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     losses = tf.nn.sigmoid_cross_entropy_with_logits(told, tf.cast(logits, tf.float32))
     losses = tf.reduce_mean(tf.reduce_sum(losses, axis=3), axis=2)
     return tf.math.divide_no_nan(tf.reduce_sum(losses * mask, 1), tf.reduce_sum(mask, 1))
+
+
+def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
+    """Computes `told_loss` of a batch, part by part.
+
+    Args:
+      logits: `[nodes, steps, words]`.
+      batch: what the task's `make_batch` returned in training.
+
+    Returns:
+      `[examples]`.
+    """
+    subject = tf.gather(batch["subjects"], batch["fact_of_node"])
+    content = tf.gather(batch["content"], batch["fact_of_node"])
+    sizes = [tf.size(mask) for mask in batch["masks"]]
+    parts = [tf.split(rows, sizes) for rows in (logits, subject, content)]
+    losses = []
+    for mask, *rows in zip(batch["masks"], *parts, strict=True):
+        shape = tf.shape(mask)
+        part_logits, part_subject, part_content = (
+            tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
+        )
+        told = told_words(part_subject, part_content, mask)
+        losses.append(told_loss(part_logits, told, mask))
+    return tf.concat(losses, 0)
+
+
+def some_facts(batch: Batch, draws: tf.Tensor, num_facts: int) -> Batch:
+    """Chooses some facts of every story.
+
+    Args:
+      batch: what the task's `make_batch` returned.
+      draws: numbers in [0, 1), `[examples, most facts]`.
+      num_facts: the most facts of a story.
+
+    Returns:
+      The batch with these facts, in one part.
+    """
+    masks, nodes, first_node, first_graph = [], [], 0, 0
+    for mask in batch["masks"]:
+        graphs, size = tf.shape(mask)[0], mask.shape[1]
+        keys = mask * (1.0 + draws[first_graph : first_graph + graphs, :size])
+        keys, place = tf.math.top_k(keys, min(num_facts, size))  # padding, 0, comes last
+        node = first_node + size * tf.range(graphs)[:, None] + place
+        padding = [[0, 0], [0, num_facts - keys.shape[1]]]
+        masks.append(tf.pad(tf.cast(keys > 0.0, tf.float32), padding))
+        nodes.append(tf.pad(node, padding))
+        first_node += tf.size(mask)
+        first_graph += graphs
+    nodes = tf.reshape(tf.concat(nodes, 0), [-1])
+    return {
+        **batch,
+        "masks": (tf.concat(masks, 0),),
+        "fact_of_node": tf.gather(batch["fact_of_node"], nodes),
+        "position_of_node": tf.gather(batch["position_of_node"], nodes),
+    }

@@ -12,8 +12,8 @@ from configs.babi import get_config
 from rrn.data import PreparedData, read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
+from rrn.tasks.babi.parts import part_boundaries
 from rrn.tasks.babi.report import TASK_NAMES
-from rrn.tasks.babi.task import part_boundaries
 from tests.compare import assert_close, names_and_shapes, randomize
 
 PARAMETERS = {

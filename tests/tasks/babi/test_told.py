@@ -6,7 +6,14 @@ import tensorflow as tf
 
 from rrn.data import training_inputs
 from rrn.random import ExampleRandom
-from rrn.tasks.babi.told import bags_of_words, content_words, subjects, told_loss, told_words
+from rrn.tasks.babi.told import (
+    bags_of_words,
+    content_words,
+    some_facts,
+    subjects,
+    told_loss,
+    told_words,
+)
 from tests.compare import assert_close
 from tests.helpers import small_babi
 
@@ -106,7 +113,7 @@ def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
 def test_few_facts_are_some_of_each_story_and_padding_is_none(told_task, num_facts):
     task, arrays, batch = told_task
     random = ExampleRandom(batch["seed"], batch["rows"], 16)
-    some = task._some_facts(batch, random, num_facts)
+    some = some_facts(batch, random.uniform([task.config.max_facts]), num_facts)
     (mask,) = some["masks"]
     assert mask.shape == [16, num_facts]
     sizes = task.sizes(arrays, batch["examples"]).numpy()
