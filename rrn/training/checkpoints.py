@@ -31,7 +31,7 @@ def problem(path):
 
 
 def newest_whole(folder):
-    """The newest checkpoint in `folder` that can be read; None if none was ever finished.
+    """The newest checkpoint in `folder` that can be read; None if not even the first was finished.
 
     Newer ones that cannot be read are named and moved to `folder`/damaged.
 
@@ -49,8 +49,8 @@ def newest_whole(folder):
                 print(f"{folder / name}: damaged, moved to {folder / 'damaged'}: {what}")
             return str(path)
         damaged.append((path.name, said))
-    if not (folder / "checkpoint").exists():  # at most a first one that a kill has cut off
-        return None
+    if not (folder / "checkpoint").exists() and {name for name, _ in damaged} <= {"ckpt-0"}:
+        return None  # at most the first one, which a kill has cut off
     said = "".join(f"; {name}: {what}" for name, what in damaged) or ": its files are not there"
     raise ValueError(
         f"{folder}: the run has been saved, and none of its checkpoints can be restored{said}; put"
@@ -86,7 +86,8 @@ def _tidy(folder):
 class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation error so far.
 
-    A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes
+    The first is written before the first update, so that a run without any is a damaged one.
+    Another is due every `every_updates` updates or `every_seconds` seconds, whichever comes
     first.
     """
 
@@ -110,7 +111,11 @@ class Checkpoints:
         return int(self.latest.rsplit("-", 1)[1]) if self.latest else 0
 
     def track(self, trainer):
-        """Sets what is saved, and restores the last state if there is one."""
+        """Sets what is saved; restores the last state, or saves the first.
+
+        Raises:
+          ValueError: the last state is not one of this trainer.
+        """
         self.trainer = trainer
         self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
         checkpoint = tf.train.Checkpoint(trainer=trainer, best_error=self.best_error)
@@ -118,8 +123,13 @@ class Checkpoints:
         _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
-        if self.latest:
+        if not self.latest:
+            return self.save()
+        try:
             checkpoint.restore(self.latest, self._options).assert_consumed()
+        except (AssertionError, ValueError) as error:
+            what = str(error).splitlines()[0].removesuffix(": attributes {")
+            raise ValueError(f"{self.latest}: the state of another model: {what}") from None
 
     def due(self):
         seconds = time.monotonic() - self._saved_at
@@ -129,7 +139,7 @@ class Checkpoints:
 
     def save(self):
         update = int(self.trainer.update)
-        if update != self.latest_update():
+        if not self.latest or update != self.latest_update():
             self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
 

@@ -152,7 +152,7 @@ class Experiment:
         )
         num_done = checkpoints.latest_update()
         # Before the trainer is made: averaged weights begin with what it finds.
-        if weights and num_done:
+        if weights and checkpoints.latest:
             print(f"{workdir.path} goes on from update {num_done}, without {weights}")
         elif weights:
             begin, optional = read_weights(weights), self.task.training_only()
@@ -353,7 +353,7 @@ class Experiment:
         while not ended:
             ended = has_ended(chief)  # before the look: the last checkpoint is not missed
             path = tf.train.latest_checkpoint(str(self.workdir / "checkpoints" / "last"))
-            if path in (None, seen):
+            if path in (None, seen) or path.endswith("ckpt-0"):
                 time.sleep(PROBE_SECONDS)
                 continue
             try:
