@@ -20,7 +20,7 @@ The modules; none of them knows devices, files or configs:
 What trains them:
 
     optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
-    weights      weights files
+    weights      variables and weights files; weights_file: what such a file is
     models       models made again from their weights files
     publish      a run's weights, written for others
     data         a prepared HDF5 file -> one input pipeline for each device

@@ -28,10 +28,10 @@ import tensorflow as tf
 import rrn.training.experiment  # noqa: F401 for the forks
 from data_prep import hdf5
 from data_prep.__main__ import main as data_prep
-from rrn.weights import read_weights
+from rrn.weights_file import read_weights
 from tests.helpers import ROOT, write_babi_texts
 
-LIMIT = 300  # seconds for a run that nobody kills
+LIMIT = 600  # seconds for a run that nobody kills
 LINES = 16  # after which of a run's lines it is killed, at most
 UPDATES, CHECKPOINT = 120, 6
 FLAGS = [

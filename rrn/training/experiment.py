@@ -37,7 +37,8 @@ from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import flatten
-from rrn.weights import assign_weights, load_weights, model_variables, read_weights, save_weights
+from rrn.weights import assign_weights, load_weights, model_variables, save_weights
+from rrn.weights_file import read_weights
 
 
 def carry_out(

@@ -143,7 +143,8 @@ class Workdir:
         """
         states = [*self.path.glob("checkpoints/*/ckpt-*.index")]
         written = [*states, *self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
-        for name, there in ("config.json", (self / "config.json").exists()), ("checkpoints", states):
+        config = [*self.path.glob("config.json")]
+        for name, there in ("config.json", config), ("checkpoints", states):
             if written and not there:
                 raise ValueError(
                     f"{self / name}: gone, and the folder has {written[0].name} of a run; put it "
