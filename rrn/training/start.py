@@ -73,6 +73,8 @@ def run(
     trains = mode == "train" and role in (None, "chief")
     if role not in ("worker", "ps"):
         _check_files(config, mode, workdir, weights)
+    if trains and not restart:
+        workdir.check_can_go_on()
     if (trains and not restart) or (mode == "evaluate" and weights is None):
         workdir.check({"config": name, **config.to_dict()})
     with workdir.locked() if trains else contextlib.nullcontext():

@@ -107,13 +107,11 @@ class Workdir:
 
         Raises:
           ValueError: it holds a run of another config; the message lists the differences. The
-            fields of "evaluate" and "variables" may differ: results don't depend on them. Or it
-            holds a run that cannot go on, since its config or all of its checkpoints are gone.
+            fields of "evaluate" and "variables" may differ: results don't depend on them.
         """
         file = self / "config.json"
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--workdir={self.path}: not a folder; expected one, or a new name")
-        self._check_whole()
         if not file.exists():
             return
         try:
@@ -136,10 +134,13 @@ class Workdir:
                 + "\n".join(differences)
             )
 
-    def _check_whole(self):
-        """Raises ValueError where a run has written, and what it needs to go on is gone.
+    def check_can_go_on(self):
+        """Checks that a run in the folder has what it needs to go on.
 
         A run writes its config first, and a checkpoint before its first update.
+
+        Raises:
+          ValueError: it has written, and its config or all of its checkpoints are gone.
         """
         states = [*self.path.glob("checkpoints/*/ckpt-*.index")]
         written = [*states, *self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
