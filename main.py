@@ -37,8 +37,12 @@ def config_error(error):
         end(f"{file}: no get_config in it; expected a function that returns the config")
     if place := find_place(error, __file__):
         end(f"{file}: {what or type(error).__name__} (raised in {place})")
+    if isinstance(error, SystemExit):  # of --help
+        raise error
     if isinstance(error, (AttributeError, LookupError)):
         what = "no such field in the config: " + what.strip("\"'")
+    elif not isinstance(error, flags.Error):  # a file that is no Python file has no place
+        end(f"{file}: {what}")
     end(what, USAGE)
 
 
@@ -48,7 +52,7 @@ def parse_flags(argv):
     try:
         arguments = flags.FLAGS(argv)
         name = config_flags.get_config_filename(flags.FLAGS["config"])
-    except Exception as error:  # a config file may raise anything
+    except (Exception, SystemExit) as error:  # a config file may raise anything
         config_error(error)
     if not os.path.isfile(path := name.partition(":")[0]):
         end(f"--config={name}: no file {path}; configs/ has one for each experiment")
@@ -63,6 +67,9 @@ def parse_flags(argv):
         end(f"--config={name}: get_config gave a {found}; expected a ConfigDict")
     if len(arguments) > 1:
         end(f"unexpected arguments: {' '.join(arguments[1:])}; flags begin with --", USAGE)
+    for name in "workdir", "weights", "local_cluster":
+        if flags.FLAGS[name].value == "":  # as of a variable of the shell that is not set
+            end(f"--{name}=: empty; give a value, or leave the flag out", USAGE)
     if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
         logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
     return arguments
@@ -74,7 +81,7 @@ try:  # with fields of the default config on the command line, this reads them
         "configs/babi.py",
         "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
     )
-except Exception as error:
+except (Exception, SystemExit) as error:
     config_error(error)
 DEVICES = flags.DEFINE_string(
     "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."

@@ -106,7 +106,8 @@ def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]
     def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
         if isinstance(item, h5py.Dataset):
             text = h5py.check_string_dtype(item.dtype)
-            datasets[name] = item.asstr()[:] if text else item[:]
+            with _naming(path, name):
+                datasets[name] = item.asstr()[:] if text else item[:]
 
     with h5py.File(path) as file:
         file.visititems(collect)
@@ -123,8 +124,17 @@ def attributes(path: Path | str) -> dict[str, str | int]:
       DataError: there is no such file, it is no prepared file, or it is damaged.
     """
     verify(path)
-    with h5py.File(path) as file:
+    with h5py.File(path) as file, _naming(path, "attributes"):
         return {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
+
+
+@contextlib.contextmanager
+def _naming(path: Path | str, what: str) -> Iterator[None]:
+    """Within it, what HDF5 says of something that is not of this program names the file."""
+    try:
+        yield
+    except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
 
 
 def verify(path: Path | str) -> str:

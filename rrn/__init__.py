@@ -23,7 +23,7 @@ The modules; none of them knows devices, files or configs:
 What trains them:
 
     optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
-    weights      weights files
+    weights      variables and weights files; weights_file: what such a file is
     models       models made again from their weights files
     export       models as SavedModels, which run without rrn
     publish      a run's weights, written for others

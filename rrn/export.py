@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from rrn.models import load
 from rrn.reading import reading_scope
-from rrn.weights import model_variables, read_weights
+from rrn.weights import model_variables
+from rrn.weights_file import read_weights
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
 

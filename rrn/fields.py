@@ -6,7 +6,6 @@ room.
 """
 
 import dataclasses
-import numbers
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +17,8 @@ LARGEST = 10**9  # of a number whose field has no other limit
 # How an error calls a type, and what passes for one.
 TYPES = {
     bool: ("True or False", bool),
-    int: ("an integer", numbers.Integral),
-    float: ("a number", numbers.Real),
+    int: ("an integer", int),  # not NumPy's, which JSON does not take
+    float: ("a number", (int, float)),
     str: ("a string", str),
     dict: ("a dict", (Mapping, ConfigDict)),
     tuple: ("a tuple", (tuple, list)),
@@ -63,7 +62,7 @@ class Field:
           ValueError: the field does not take the value.
         """
         if not self._takes(value):
-            raise ValueError(f"{path}: expected {self.describe()}, got {value!r}")
+            raise ValueError(f"{path}: expected {self.describe()}, got {_shown(value)}")
         for i, item in enumerate(value if self.items else ()):
             self.items.check(f"{path}[{i}]", item)
 
@@ -96,6 +95,13 @@ class Field:
         if self.pattern:
             return f"{name} like {self.pattern}"
         return name if self.length is None else f"{name} of {self.length} items"
+
+
+def _shown(value):
+    try:
+        return repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return f"an integer of {value.bit_length():,} bits"
 
 
 # What models of several tasks have

@@ -13,7 +13,8 @@ from rrn.reading import module_variables
 from rrn.tasks import check_schema, create_task, find_task, task_names
 from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.task import Task
-from rrn.weights import Weights, assign_weights, model_variables, read_weights
+from rrn.weights import assign_weights, model_variables
+from rrn.weights_file import Weights, read_weights
 
 __all__ = [
     "describe",

@@ -24,7 +24,8 @@ from ml_collections import ConfigDict
 from rrn.data import read_prepared
 from rrn.models import describe
 from rrn.tasks import create_task
-from rrn.weights import Weights, assign_weights, model_variables, read_weights, write_weights
+from rrn.weights import assign_weights, model_variables
+from rrn.weights_file import Weights, read_weights, write_weights
 
 
 def publish(

@@ -9,6 +9,7 @@ import h5py
 import pytest
 
 from data_prep import hdf5
+from rrn.weights_file import Weights, write_weights
 from tests.program import LIMIT, command, read_json, run, succeed
 
 # Training, evaluating, listing variables
@@ -144,14 +145,18 @@ def files(tmp_path_factory):
         "syntax": "def get_config(:\n",
         "none": "def get_config():\n    return None\n",
         "empty": "",
+        "exits": "def get_config():\n    exit('done')\n",
+        "zeros": "\0",
         "locked": "from configs import babi\n\ndef get_config():\n    config = babi.get_config()\n"
         "    config.lock()\n    config.train.rate = 1\n",
     }
     for name, text in configs.items():
         (folder / f"{name}.py").write_text(text)
     (folder / "text.h5").write_text("no HDF5")
-    (folder / "run").mkdir()
-    (folder / "run" / "config.json").write_text('{"train": {"learning_rate": 0.005}}')
+    for name in "run", "evaluated":
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text('{"train": {"learning_rate": 0.005}}')
+    write_weights(Weights(str(folder / "evaluated" / "weights.h5"), {}, {}, {}))
     return folder
 
 
@@ -168,6 +173,8 @@ WRONG = {
     "config opens": (["--config={files}/opens.py"], 1, ["'/nothing/there'", "opens.py:2"]),
     "config's syntax": (["--config={files}/syntax.py"], 1, ["invalid syntax", "syntax.py:1"]),
     "config locked": (["--config={files}/locked.py"], 1, ["locked", "locked.py:6"]),
+    "config exits": (["--config={files}/exits.py"], 1, ["done (raised in {files}/exits.py:2"]),
+    "config's bytes": (["--config={files}/zeros.py"], 1, ["{files}/zeros.py: ", "null bytes"]),
     "no config": (["--config={files}/none.py"], 1, ["get_config gave a NoneType"]),
     "no get_config": (["--config={files}/empty.py"], 1, ["no get_config in it"]),
     "flag": (["--mode=dance"], 2, ["--mode=dance", "train|evaluate|variables|export"]),
@@ -190,6 +197,12 @@ WRONG = {
     "decay": (["--config.train.decay=line"], 1, ["train.decay: expected one of", "'line'"]),
     "policy": (["--config.variables.policy=gpu"], 1, ["variables.policy", "'gpu'"]),
     "weights": (["--mode=evaluate", "--weights=none.h5"], 1, ["none.h5: no such file"]),
+    "no weights": (["--weights={files}/text.h5"], 1, ["text.h5: not a readable weights file"]),
+    "no name": (["--weights="], 2, ["--weights=: empty; give a value, or leave the flag out"]),
+    "another run's": (
+        ["--mode=evaluate", "--workdir={files}/evaluated"],
+        *(1, ["{files}/evaluated holds a run of another config", "train.learning_rate: 0.005"]),
+    ),
     "untrained": (["--mode=evaluate"], 1, ["weights.h5: no such file; a run writes it"]),
     "number": (
         ["--config.train.clip_norm=-1"],

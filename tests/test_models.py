@@ -11,7 +11,8 @@ from rrn.layers import MLP
 from rrn.models import describe, load, summary
 from rrn.publish import card, main
 from rrn.training import run
-from rrn.weights import model_variables, read_weights, save_weights
+from rrn.weights import model_variables, save_weights
+from rrn.weights_file import read_weights
 from tests.helpers import ROOT, load_config, make_small, small_babi
 
 PRETRAINED = sorted((ROOT / "pretrained").glob("*.h5"))

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.layers import MLP
-from rrn.weights import Weights, load_weights, read_weights, save_weights, write_weights
+from rrn.weights import load_weights, save_weights
+from rrn.weights_file import Weights, read_weights, write_weights
 
 
 def variables_of(*sizes, name="mlp"):
@@ -207,7 +208,7 @@ def test_only_finite_float32_is_written(tmp_path):
 def test_only_finite_float32_is_read_though_the_digests_are_right(array, message, tmp_path):
     path = tmp_path / "weights.h5"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rrn.weights._check", lambda *_: None)
+        patch.setattr("rrn.weights_file._check", lambda *_: None)
         write_weights(Weights(str(path), {"w": array}, {}, {}))
     with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
         read_weights(path)

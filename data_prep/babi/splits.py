@@ -23,7 +23,7 @@ FOLDERS = {
     "en-valid": {"train": 900, "valid": 100, "test": 1000},
     "en": {"train": 1000, "test": 1000},
 }
-FILE_NAME = re.compile(r"qa\d+_(.*_)?(train|valid|test)\.txt")
+FILE_NAME = re.compile(r"qa[0-9]+_(.*_)?(train|valid|test)\.txt")
 
 
 def folder_of(name: str) -> str | None:
@@ -50,7 +50,7 @@ def _parse_folder(members: Mapping[str, bytes], folder: str) -> dict[tuple[int, 
 
 
 def _task_of(name: str) -> int:
-    match = re.match(r"qa(\d+)_", name.split("/")[-1])
+    match = re.match(r"qa([0-9]{1,9})_", name.split("/")[-1])
     if not match or int(match[1]) not in TASKS:
         raise DataError(f"{name}: the file's name does not start with qaN_, N from 1 to 20")
     return int(match[1])

@@ -1,5 +1,6 @@
 """bAbI's stories, and how their text files are read."""
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def _split_number(raw: bytes, last: int) -> tuple[int, str]:
     if "\0" in text:
         raise DataError(f"{raw!r} has a NUL character; expected text")
     expected = "1" if last == 0 else f"{last + 1}, or 1 for a new story"
-    if not (number.isascii() and number.isdigit()):
+    if not re.fullmatch("[0-9]{1,9}", number):
         raise DataError(f"{raw.decode()!r} does not start with a line number; expected {expected}")
     if int(number) not in (1, last + 1):
         raise DataError(f"line number {number}; expected {expected}")

@@ -108,6 +108,7 @@ def _read_npz(path: Path) -> dict[str, tuple]:
         AttributeError,
         TypeError,
         MemoryError,  # its header names a size
+        OverflowError,  # also one beyond any memory's
         OSError,  # its directory names a place outside
         RuntimeError,  # an unknown compression, or a password
         SyntaxError,  # an array's header is a Python expression

@@ -62,7 +62,7 @@ def newest_whole(folder: str | Path) -> str | None:
       folder: the folder of the checkpoints.
 
     Returns:
-      The checkpoint's path; None if none was ever finished.
+      The checkpoint's path; None if not even the first was finished.
 
     Raises:
       ValueError: there have been checkpoints, and none of them can be read.
@@ -78,8 +78,8 @@ def newest_whole(folder: str | Path) -> str | None:
                 print(f"{folder / name}: damaged, moved to {folder / 'damaged'}: {what}")
             return str(path)
         damaged.append((path.name, said))
-    if not (folder / "checkpoint").exists():  # at most a first one that a kill has cut off
-        return None
+    if not (folder / "checkpoint").exists() and {name for name, _ in damaged} <= {"ckpt-0"}:
+        return None  # at most the first one, which a kill has cut off
     said = "".join(f"; {name}: {what}" for name, what in damaged) or ": its files are not there"
     raise ValueError(
         f"{folder}: the run has been saved, and none of its checkpoints can be restored{said}; put"
@@ -115,7 +115,8 @@ def _tidy(folder):
 class Checkpoints:
     """Saves a trainer's variables, slots and update, and the lowest validation error so far.
 
-    A checkpoint is due every `every_updates` updates or `every_seconds` seconds, whichever comes
+    The first is written before the first update, so that a run without any is a damaged one.
+    Another is due every `every_updates` updates or `every_seconds` seconds, whichever comes
     first. The last state that can be restored is found when the object is made.
 
     Args:
@@ -154,13 +155,13 @@ class Checkpoints:
         return int(self.latest.rsplit("-", 1)[1]) if self.latest else 0
 
     def track(self, trainer: "Trainer") -> None:
-        """Sets what is saved, and restores the last state if there is one.
+        """Sets what is saved; restores the last state, or saves the first.
 
         Args:
           trainer: the trainer, with all its variables.
 
         Raises:
-          AssertionError: the last state is that of another trainer.
+          ValueError: the last state is not one of this trainer.
         """
         self.trainer = trainer
         self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
@@ -169,8 +170,13 @@ class Checkpoints:
         _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
-        if self.latest:
+        if not self.latest:
+            return self.save()
+        try:
             checkpoint.restore(self.latest, self._options).assert_consumed()
+        except (AssertionError, ValueError) as error:
+            what = str(error).splitlines()[0].removesuffix(": attributes {")
+            raise ValueError(f"{self.latest}: the state of another model: {what}") from None
 
     def due(self) -> bool:
         """Tells whether it is time for a checkpoint.
@@ -186,7 +192,7 @@ class Checkpoints:
     def save(self) -> None:
         """Saves the state, unless it is saved already."""
         update = int(self.trainer.update)
-        if update != self.latest_update():
+        if not self.latest or update != self.latest_update():
             self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
 

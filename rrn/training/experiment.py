@@ -40,7 +40,8 @@ from rrn.training.progress import Progress, StopRequest
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir, flatten
-from rrn.weights import assign_weights, load_weights, model_variables, read_weights, save_weights
+from rrn.weights import assign_weights, load_weights, model_variables, save_weights
+from rrn.weights_file import read_weights
 
 
 def carry_out(
@@ -188,7 +189,7 @@ class Experiment:
         )
         num_done = checkpoints.latest_update()
         # Before the trainer is made: averaged weights begin with what it finds.
-        if weights and num_done:
+        if weights and checkpoints.latest:
             print(f"{workdir.path} goes on from update {num_done}, without {weights}")
         elif weights:
             begin, optional = read_weights(weights), self.task.training_only()
@@ -404,7 +405,7 @@ class Experiment:
         while not ended:
             ended = has_ended(chief)  # before the look: the last checkpoint is not missed
             path = tf.train.latest_checkpoint(str(self.workdir / "checkpoints" / "last"))
-            if path in (None, seen):
+            if path in (None, seen) or path.endswith("ckpt-0"):
                 time.sleep(PROBE_SECONDS)
                 continue
             try:

@@ -19,6 +19,7 @@ from rrn.tasks import check_schema
 from rrn.training.fields import check_config
 from rrn.training.unused import check_used
 from rrn.training.workdir import Workdir
+from rrn.weights_file import read_weights
 
 MODES = "train", "evaluate", "variables", "export"
 MOST_TOWERS = 256
@@ -73,6 +74,8 @@ def run(
     if role not in ("worker", "ps"):
         _check_files(config, mode, workdir, weights)
     if trains and not restart:
+        workdir.check_can_go_on()
+    if (trains and not restart) or (mode == "evaluate" and weights is None):
         workdir.check({"config": name, **config.to_dict()})
     with workdir.locked() if trains else contextlib.nullcontext():
         if trains and restart and (folder := workdir.set_aside()):
@@ -142,10 +145,11 @@ def _check_devices(flag):
 
 
 def _check_files(config, mode, workdir, weights):
-    if weights and mode != "variables":
+    if weights is not None and mode != "variables":
         _check_there(weights, "a run writes weights files, and pretrained/ has some")
+        read_weights(weights)
     elif mode in ("evaluate", "export"):
-        _check_there(workdir / "weights.h5", "a run writes it after its validation")
+        read_weights(workdir / "weights.h5")
     if mode == "export":
         return
     if not (weights and mode == "evaluate"):  # with the weights comes what they need of their data

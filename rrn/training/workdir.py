@@ -25,6 +25,7 @@ events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode va
 A number that is not finite is null in all of them, as JSON has none.
 """
 
+import bisect
 import contextlib
 import fcntl
 import itertools
@@ -148,6 +149,24 @@ class Workdir:
                 + "\n".join(differences)
             )
 
+    def check_can_go_on(self) -> None:
+        """Checks that a run in the folder has what it needs to go on.
+
+        A run writes its config first, and a checkpoint before its first update.
+
+        Raises:
+          ValueError: it has written, and its config or all of its checkpoints are gone.
+        """
+        states = [*self.path.glob("checkpoints/*/ckpt-*.index")]
+        written = [*states, *self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
+        config = [*self.path.glob("config.json")]
+        for name, there in ("config.json", config), ("checkpoints", states):
+            if written and not there:
+                raise ValueError(
+                    f"{self / name}: gone, and the folder has {written[0].name} of a run; put it "
+                    "back, or begin anew with --restart, which moves the old run aside"
+                )
+
     def write_json(self, name: str, value: Any) -> None:
         """Writes a file that appears whole or not at all.
 
@@ -194,36 +213,42 @@ class Workdir:
     def metrics(self) -> list[dict[str, Any]]:
         """Reads metrics.jsonl.
 
-        A damaged line is named and left out, and those after it are kept.
+        A damaged line is named and left out, and those after it are kept. A line whose update does
+        not fit between its neighbours' is damaged, too: updates never fall.
 
         Returns:
           Its lines, without one that a kill has cut off; none before training.
         """
-        file, lines = self / "metrics.jsonl", []
+        file, lines = self / "metrics.jsonl", {}
         whole = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
-        for number, text in enumerate(whole, 1):
-            try:
+        for number, text in enumerate(whole):
+            with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
                 line = json.loads(text)
-                if not isinstance(line["update"], int):
-                    raise TypeError
-            except (ValueError, TypeError, LookupError, RecursionError):
-                print(f"{file}, line {number}: damaged, left out: {text[:60]!r}")
-            else:
-                lines.append(line)
-        return lines
+                if type(line["update"]) is int:
+                    lines[number] = line
+        order = _longest_rising([line["update"] for line in lines.values()])
+        lines = {number: lines[number] for number in (list(lines)[i] for i in order)}
+        for number, text in enumerate(whole):
+            if number not in lines:
+                print(f"{file}, line {number + 1}: damaged, left out: {text[:60]!r}")
+        return list(lines.values())
 
     def keep_metrics_until(self, update: int) -> None:
         """Drops what a killed process did after its last checkpoint from metrics.jsonl.
 
+        Says so, and where a line of the checkpoint's update itself is missing.
+
         Args:
-          update: the last update whose lines are kept.
+          update: the last update whose lines are kept, that of the last checkpoint.
         """
-        file = self / "metrics.jsonl"
-        if not file.exists():
-            return
-        kept = [json.dumps(line) + "\n" for line in self.metrics() if line["update"] <= update]
-        with self._replacing("metrics.jsonl") as temporary:
-            temporary.write_text("".join(kept))
+        file, lines = self / "metrics.jsonl", self.metrics()
+        kept = [line for line in lines if line["update"] <= update]
+        if dropped := len(lines) - len(kept):
+            print(f"{file}: {dropped} lines after update {update}, the last saved one, are dropped")
+        if update and update not in (line["update"] for line in kept):
+            print(f"{file}: lines before update {update}, the last saved one, are missing")
+        if file.exists():
+            self.write_text("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept))
 
     def save_figures(self, figures: Mapping[str, "Figure"]) -> list[Path]:
         """Writes figures as PNG files in `figures`.
@@ -240,6 +265,20 @@ class Workdir:
             with self._replacing(name) as temporary:
                 figure.savefig(temporary, format="png", dpi=120)
         return [self / name for name in names]
+
+
+def _longest_rising(numbers):
+    """The places of the most numbers of which none is below one before it."""
+    lowest, ends, before = [], [], []  # of the rising numbers of each length: the lowest last one
+    for place, number in enumerate(numbers):
+        length = bisect.bisect_right(lowest, number)
+        lowest[length : length + 1], ends[length : length + 1] = [number], [place]
+        before.append(ends[length - 1] if length else None)
+    place, places = (ends or [None])[-1], []
+    while place is not None:
+        places.append(place)
+        place = before[place]
+    return places[::-1]
 
 
 def _json(value, **options):

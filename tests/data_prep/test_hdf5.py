@@ -73,6 +73,19 @@ def test_any_changed_byte_is_noticed(written):
             hdf5.read(written)
 
 
+@pytest.mark.parametrize("wrong", ["scalar", "bytes", "attributes"])
+def test_what_this_program_would_not_write_is_named(written, wrong):
+    """Though the digest is right."""
+    with h5py.File(written, "a") as file:
+        if wrong == "attributes":
+            file.attrs["schema"] = np.arange(3)
+        else:
+            file[wrong] = 3 if wrong == "scalar" else np.array([b"\xff"])
+    hdf5._seal(written)
+    with pytest.raises(DataError, match=rf"file\.h5: {wrong}: not as this program writes it: "):
+        hdf5.read(written)
+
+
 def test_a_file_that_others_change_or_make_is_refused(written):
     with h5py.File(written, "a") as file:
         file["numbers"][7] = 8

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import random
+import shutil
 import tarfile
 
 import numpy as np
@@ -14,7 +15,7 @@ from data_prep.__main__ import main as data_prep
 from data_prep.sudoku import lists
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.workdir import Workdir
-from rrn.weights import Weights, read_weights, write_weights
+from rrn.weights_file import Weights, read_weights, write_weights
 from tests.fuzz.attempts import Change, Kind
 
 STORY = "1 Mary moved to the bathroom.\n2 John got the milk.\n3 Where is Mary? \tbathroom\t1\n"
@@ -142,8 +143,8 @@ class _State(tf.Module):
         self.values = tf.Variable(tf.range(50) * update)
 
 
-def _write_checkpoints(path):
-    for update in (2, 4):
+def _write_checkpoints(path, updates=(2, 4)):
+    for update in updates:
         checkpoints = Checkpoints(path, 1, 1)
         checkpoints.latest = None  # each is a state of its own
         checkpoints.track(_State(update))
@@ -160,25 +161,54 @@ def _read_checkpoints(path):
     return state.values.numpy().tolist()
 
 
+CONFIG = {"train": {"batch_size": 8, "learning_rate": 1e-3}}
+
+
 def _write_run(path):
     workdir = Workdir(path)
-    workdir.create({"train": {"batch_size": 8, "learning_rate": 1e-3}})
+    workdir.create(CONFIG)
+    _write_checkpoints(path / "checkpoints", (10, 19))
+    (path / "weights.h5").touch()
     for update in range(1, 20):
         workdir.append("metrics.jsonl", {"update": update, "loss": 1 / update})
 
 
 def _read_run(path):
-    """The metrics. Lines that are left out are an error here, and must be named."""
-    workdir, said = Workdir(path), io.StringIO()
-    workdir.check({"train": {"batch_size": 8, "learning_rate": 1e-3}})
+    """What a run goes on with: its last state and its metrics. What is said is an error here."""
+    workdir, state, said = Workdir(path), _State(), io.StringIO()
+    workdir.check_can_go_on()
+    workdir.check(CONFIG)
     with contextlib.redirect_stdout(said):
+        checkpoints = Checkpoints(path / "checkpoints", 1, 1)
+        checkpoints.track(state)
+        workdir.keep_metrics_until(checkpoints.latest_update())
         lines = workdir.metrics()
-        workdir.keep_metrics_until(100)
-    with contextlib.redirect_stdout(io.StringIO()) as later:
-        assert lines == workdir.metrics() and not later.getvalue()
+    with contextlib.redirect_stdout(io.StringIO()) as again:
+        workdir.metrics()
+    assert not again.getvalue()  # it is repaired
     if said.getvalue():
         raise DataError(said.getvalue().splitlines()[0])
-    return lines
+    return lines, state.values.numpy().tolist()
+
+
+PARTS = ["config.json", "metrics.jsonl", "checkpoints", "checkpoints/last"]
+PARTS += [f"checkpoints/last/{name}" for name in ("checkpoint", "ckpt-10.index", "ckpt-19.index")]
+PARTS += [f"checkpoints/last/ckpt-{update}.data-00000-of-00001" for update in (10, 19)]
+
+
+def _lost(parts):
+    """Some files or folders of a run's folder are gone."""
+
+    def apply(path):
+        for part in map(path.joinpath, parts):
+            if part.is_dir():
+                shutil.rmtree(part)
+            part.unlink(missing_ok=True)
+
+    return Change(apply, words=f"lost {', '.join(parts)}")
+
+
+LOST = st.lists(st.sampled_from(PARTS), min_size=1, max_size=4, unique=True).map(_lost)
 
 
 KINDS = {
@@ -198,5 +228,10 @@ KINDS = {
     ),
     "weights": Kind("weights.h5", _write_weights, _read_weights, damages()),
     "checkpoints": Kind("checkpoints", _write_checkpoints, _read_checkpoints, damages("last/*")),
-    "run's folder": Kind("run", _write_run, _read_run, damages("*.json*", wrong=False)),
+    "run's folder": Kind(
+        "run",
+        _write_run,
+        _read_run,
+        st.one_of(damages("*.json*", wrong=False), damages("checkpoints/last/*"), LOST),
+    ),
 }

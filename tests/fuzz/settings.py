@@ -75,10 +75,10 @@ WRONG_FLAGS = {
         "1e9",
         "cpu:" + "9" * 30,
     ],
-    "workdir": ["/dev/null", "/dev/null/run", "/proc/nothing", "main.py", "main.py/run"],
-    "weights": ["/", "nothing.h5", "configs"],
+    "workdir": ["", "/dev/null", "/dev/null/run", "/proc/nothing", "main.py/run", "x" * 300],
+    "weights": ["", "/", "nothing.h5", "configs", "/dev/null", "main.py", "x" * 300],
     "mode": ["", "dance", "Train", "0"],
-    "local_cluster": ["ps=1", "worker=0", "ps=-1,worker=1", "worker=1,ps", "x", "worker=99999"],
+    "local_cluster": ["", "ps=1", "worker=0", "ps=-1,worker=1", "worker=1,ps", "worker=99999"],
     "startup_timeout": ["0", "-1", "nan", "inf", "x", "1e9", ""],
     "replicas_to_aggregate": ["-1", "1", "x", "1.5", "99999999999999999999"],
     "config": ["", "nothing.py", "configs", "configs/babi.py:nothing", "README.md", "/dev/null"],
@@ -130,18 +130,93 @@ WRONG_OPTIONS = {
 }
 
 
+CONFIG = """import configs.babi
+
+
+def get_config(variant=""):
+    config = configs.babi.get_config("test")
+    config.data.path = {data!r}
+    # here
+    return config
+"""
+# Lines in place of the comment; each must end in an error
+WRONG_LINES = [
+    *("1 / 0", "{}[1]", "[][1]", "None.x", "nothing", "import nothing", "assert variant, 5"),
+    *("raise SystemExit(0)", "exit('x')", "raise Exception", "raise OSError(2, 'x', 'y')"),
+    *("raise KeyError('a\\nb')", "raise MemoryError", "raise StopIteration", "raise EOFError"),
+    *("return get_config(variant)", "open('nothing.txt')", "b'\\xff'.decode()", "int('9' * 5000)"),
+    *("import json; json.loads('{')", "return", "return {}", "return get_config", "yield 1"),
+    *("config = config.train", "config.train = 3", "config.model = None", "del config.seed"),
+    *("config.nothing = 1", "config.train.nothing = 1", "config['a b'] = 1", "config.lock(1, 2)"),
+    *("x = 1 +", "  x = 1", "x = '", "\\0", "\\xff", "await 1", "break", "nonlocal x"),
+    *("config.train.stages = {'loss': 1}", "config.train.stages = ('loss',)", "config.seed = 1j"),
+    *("config.data.path = b'x'", "config.data = config.data.path", "config.task = ['babi']"),
+    *("config.evaluate.split = None", "config.variables.axis = 0", "config.data.path = ''"),
+    *("config.train.stages = ({'name': 'a'}, {'name': 'a'})", "config.train.num_updates = 0"),
+    *("config.train.stages = ({'name': 'a/b'},)", "config.train.stages = ({1: 2},)"),
+    *("config.train.stages = ({'name': 'a', 'num_updates': 0},)", "import os; os.abort"),
+]
+NO_VALUE = [
+    *("None", "'x'", "b'x'", "-1", "10**20", "10**5000", "float('nan')", "float('inf')", "1j"),
+    *("{1}", "[1]", "()", "{}", "object()", "len", "True", "__import__('numpy').float32(1)"),
+    *("__import__('numpy').int64(3)", "__import__('pathlib').Path('x')", "config", "type"),
+    "__import__('fractions').Fraction(1, 3)",
+]
+OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "warmup_updates", "error_share"]
+OF_STAGES += ["optimizer", "decay", "decay_rate", "max_segments", "leave_probability", "options"]
+OF_STAGES += ["loss", "modules", "name", "objectives", "muon_exclude", "nothing"]
+OF_CONFIG = [name for name in WRONG_FIELDS if name.startswith(("model.", "train.", "seed"))]
+
+
+def _write_config(path):
+    (path.parent / "out").mkdir()
+    data = path.parent / "out" / "babi.h5"
+    write_babi(data)
+    path.write_text(CONFIG.format(data=str(data)))
+
+
+def _start_config(path):
+    return _start([f"--config={path}"], path.parent / "out")
+
+
+def _line(line, *names):
+    def apply(path):
+        path.write_text(path.read_text().replace("# here", line))
+
+    return Change(apply, ("config.py", *names), words=line)
+
+
+def _stage(name, value):
+    return _line(f"config.train.stages = ({{'name': 'a', 'num_updates': 2, '{name}': {value}}},)",
+                 f"train.stages[0].{name}")  # fmt: skip
+
+
+CONFIG_FILES = st.one_of(
+    st.sampled_from(WRONG_LINES).map(lambda line: _line(line, "train", "seed", "model", "data")),
+    st.builds(_stage, st.sampled_from(OF_STAGES), st.sampled_from(["-1", *NO_VALUE])),
+    st.builds(
+        lambda name, value: _line(f"config.{name} = {value}", name.rpartition(".")[2]),
+        st.sampled_from(OF_CONFIG),
+        st.sampled_from(NO_VALUE),
+    ),
+)
+
+
 def _is_ours(flag):
     return str(flags.FLAGS.find_module_defining_flag(flag)).startswith("rrn.")
 
 
 def _start_main(path):
-    """main.py as far as it goes without TensorFlow, with the words of a file."""
-    words = json.loads(path.read_text())
+    return _start(json.loads(path.read_text()), path.parent / "out")
+
+
+def _start(words, out):
+    """main.py with some words, as far as it goes without TensorFlow; returns the words."""
 
     def run():
         os.chdir(ROOT)
         os.environ.pop("TF_CONFIG", None)
-        sys.argv = ["main.py", f"--workdir={path.parent / 'out' / 'run'}", *words]
+        sys.argv = ["main.py", f"--workdir={out / 'run'}", *words]
         experiment.carry_out = lambda *arguments: None
         for name in [name for name in flags.FLAGS if _is_ours(name)]:
             delattr(flags.FLAGS, name)  # of another command of the project, in this fork alone
@@ -292,6 +367,10 @@ KINDS = {
         "main.json", _write_main, _start_main, _one_of(WRONG_FIELDS, "--config."), share=0.5
     ),
     "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.5),
+    "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.5),
+    "config files' text": Kind(
+        "config.py", _write_config, _start_config, damages(wrong=False), share=0.3
+    ),
     "data_prep's options": Kind(
         "data_prep.json",
         lambda path: (

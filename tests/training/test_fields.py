@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from configs import Evaluate, Train
@@ -124,6 +125,11 @@ TRAIN_MESSAGES = {
         "train.average_decay: expected a number from 0 to below 1, got 1.0",
     ),
     "most": ({"decay_rate": 1.5}, "train.decay_rate: expected a number from 1e-06 to 1, got 1.5"),
+    "NumPy's": ({"l2": np.float32(1)}, "train.l2: expected a number from 0 to 1,000,000,000, got"),
+    "digits": (
+        {"repeats": 10**5000},
+        "train.repeats: expected an integer from 1 to 1,000,000,000, got an integer of 16,610 bits",
+    ),
     "choice": (
         {"optimizer": "sgd"},
         "train.optimizer: expected one of adam, rmsprop, muon, got 'sgd'",

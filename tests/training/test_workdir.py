@@ -124,6 +124,20 @@ def test_a_config_that_is_damaged_is_named(workdir):
         workdir.check(CONFIG)
 
 
+@pytest.mark.parametrize("written", ["metrics.jsonl", "weights.h5", "weights_first.h5"])
+def test_a_run_without_its_checkpoints_or_its_config_does_not_begin_anew(workdir, written):
+    (workdir / written).write_bytes(b"")
+    with pytest.raises(ValueError, match=rf"checkpoints: gone, .* has {written} .*--restart"):
+        workdir.check_can_go_on()
+    last = workdir / "checkpoints" / "last"
+    last.mkdir(parents=True)
+    (last / "ckpt-0.index").write_bytes(b"")
+    workdir.check_can_go_on()
+    (workdir / "config.json").unlink()
+    with pytest.raises(ValueError, match=r"config\.json: gone, .* has ckpt-0\.index .*--restart"):
+        workdir.check_can_go_on()
+
+
 def lines_of(workdir):
     return [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
 
@@ -135,7 +149,7 @@ def test_metrics_are_appended_as_lines(workdir):
 
 
 @pytest.mark.parametrize("end", ["", '{"update": 11, "lo', '{"update"', "\0\0\0\0"])
-def test_metrics_after_the_last_checkpoint_are_dropped(workdir, end):
+def test_metrics_after_the_last_checkpoint_are_dropped(workdir, end, capsys):
     for update in (5, 10, 10, 12):
         workdir.append("metrics.jsonl", {"update": update})
     with (workdir / "metrics.jsonl").open("a") as file:
@@ -143,14 +157,38 @@ def test_metrics_after_the_last_checkpoint_are_dropped(workdir, end):
     workdir.keep_metrics_until(10)
     workdir.append("metrics.jsonl", {"update": 11})
     assert lines_of(workdir) == [{"update": u} for u in (5, 10, 10, 11)]
+    said = f"{workdir / 'metrics.jsonl'}: 1 lines after update 10, the last saved one, are dropped"
+    assert capsys.readouterr().out == f"{said}\n"
 
 
 def test_a_cut_off_line_is_dropped_though_all_others_are_kept(workdir):
     workdir.append("metrics.jsonl", {"update": 5})
     with (workdir / "metrics.jsonl").open("a") as file:
         file.write('{"update": 6, "loss": 0.')
-    workdir.keep_metrics_until(100)
+    workdir.keep_metrics_until(5)
     assert lines_of(workdir) == [{"update": 5}]
+
+
+@pytest.mark.parametrize(
+    ("updates", "left_out"),
+    [([1, 10**9, 3, 4], [1]), ([4, 5, 1, 6, 6], [2]), ([5, 6, 1], [2]), ([1, 2, True, 3], [2])],
+)
+def test_a_line_whose_update_is_out_of_order_is_left_out(workdir, capsys, updates, left_out):
+    lines = [{"update": update} for update in updates]
+    for line in lines:
+        workdir.append("metrics.jsonl", line)
+    assert workdir.metrics() == [line for i, line in enumerate(lines) if i not in left_out]
+    said = capsys.readouterr().out
+    assert said.count("\n") == len(left_out)
+    assert all(f"line {i + 1}: damaged, left out" in said for i in left_out)
+
+
+def test_metrics_that_end_before_the_last_checkpoint_are_noticed(workdir, capsys):
+    workdir.append("metrics.jsonl", {"update": 5})
+    workdir.keep_metrics_until(5)
+    assert capsys.readouterr().out == ""
+    workdir.keep_metrics_until(10)
+    assert "lines before update 10, the last saved one, are missing" in capsys.readouterr().out
 
 
 def test_no_metrics_yet(workdir):

@@ -36,6 +36,7 @@ def test_parse_stories_takes_windows_line_ends():
     [
         (1, "Mary moved.\n", "'Mary moved.' does not start with a line number; expected 1"),
         (1, "2 Mary moved.\n", "line number 2; expected 1"),
+        (1, "9" * 5000 + " Mary moved.\n", "does not start with a line number; expected 1"),
         (2, FACT + "3 John moved.\n", "line number 3; expected 2, or 1 for a new story"),
         (2, FACT + "\n", "'' does not start with a line number; expected 2, or 1"),
         (
