@@ -23,7 +23,8 @@ The modules; none of them knows devices, files or configs:
 What trains them:
 
     optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
-    weights      variables and weights files; weights_file: what such a file is
+    weights      a model's variables, saved and loaded
+    weights_file what a weights file holds, verified; without TensorFlow
     models       models made again from their weights files
     export       models as SavedModels, which run without rrn
     publish      a run's weights, written for others

@@ -189,14 +189,14 @@ def _kill(process, log, rng, seconds, last):
     """Kills a run at a random moment: after some time, or shortly after some line of its output.
 
     Args:
-        process: the run.
-        log: the file of its output.
-        rng: draws the moment and, in a cluster, who is killed.
-        seconds: the longest that it waits before it kills.
-        last: whether nobody is killed.
+      process: the run.
+      log: the file of its output.
+      rng: draws the moment and, in a cluster, who is killed.
+      seconds: the longest that it waits before it kills.
+      last: whether nobody is killed.
 
     Returns:
-        "killed", `END`, or what has failed.
+      "killed", `END`, or what has failed.
     """
     lines, pause = 0, rng.uniform(0, seconds)
     if rng.random() < 0.75:
