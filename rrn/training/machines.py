@@ -27,7 +27,7 @@ class OneMachine:
       sync: whether the towers make one update together; otherwise each makes its own.
 
     Raises:
-      ValueError: one device alone is not to wait for others.
+      ValueError: `sync` is False, and there is one device, which waits for no other.
     """
 
     def __init__(self, devices: Sequence[str], sync: bool = True):
@@ -57,7 +57,7 @@ class OneMachine:
         return contextlib.nullcontext()
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Makes what makes the trainer's updates.
+        """Creates the object that makes the trainer's updates.
 
         Args:
           trainer: the trainer.
@@ -65,7 +65,7 @@ class OneMachine:
           seed: the experiment's.
 
         Returns:
-          What `rrn.training.worker_updates` has for these machines.
+          An object of a class in `rrn.training.worker_updates`.
         """
         if self.sync:
             return SynchronousUpdates(trainer)
@@ -149,7 +149,7 @@ class ClusterMachines:
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Makes what makes the trainer's updates; see `OneMachine.update_maker`.
+        """Creates the object that makes the trainer's updates; see `OneMachine.update_maker`.
 
         Args:
           trainer: the trainer.
@@ -157,7 +157,7 @@ class ClusterMachines:
           seed: the experiment's.
 
         Returns:
-          What `rrn.training.worker_updates` has for these machines.
+          An object of a class in `rrn.training.worker_updates`.
         """
         if not self.sync:
             return AsynchronousUpdates(trainer, self._strategy, self.num_workers, arrays, seed)

@@ -39,7 +39,8 @@ class Trainer(tf.Module):
       stand_ins: device -> a device of this process, where updates are shown and not made.
 
     Raises:
-      ValueError: a plan that does not fit the task, or a loss that reaches nothing of a module.
+      ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
+        its modules.
     """
 
     def __init__(
