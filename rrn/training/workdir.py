@@ -36,6 +36,8 @@ import re
 import socket
 from pathlib import Path
 
+from data_prep.failures import writing
+
 
 class Workdir:
     """The folder `path`; `workdir / name` is the path of a file in it."""
@@ -163,7 +165,7 @@ class Workdir:
         return self / name
 
     def append(self, name, line):
-        with (self / name).open("a") as file:
+        with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
     @contextlib.contextmanager
@@ -171,7 +173,8 @@ class Workdir:
         """Yields a temporary path, whose file takes the name in the end, or goes if that fails."""
         temporary = self / f"{name}.{os.getpid()}.tmp"
         try:
-            yield temporary
+            with writing(self / name):
+                yield temporary
             os.replace(temporary, self / name)
         finally:
             temporary.unlink(missing_ok=True)
