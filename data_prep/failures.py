@@ -4,6 +4,7 @@ The line is `error: FILE or FLAG or FIELD: what was found; what would be right`.
 foreseen is a mistake of the program and keeps its traceback.
 """
 
+import contextlib
 import errno
 import os
 import re
@@ -12,6 +13,7 @@ import tarfile
 import traceback
 import zipfile
 import zlib
+from collections.abc import Iterator
 
 FORESEEN = (
     ArithmeticError,  # a number that is not finite, or too large for what takes it
@@ -45,6 +47,17 @@ def error_line(error: BaseException) -> str | None:
     if not isinstance(error, FORESEEN) and not _is_of_h5py(error):
         return None
     return f"error: {_words(error)}"
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[None]:
+    """Within it an error of the system names the file that is written, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _words(error):

@@ -9,6 +9,7 @@ not used: it covers compressed blocks alone, which zlib's checksum covers anyway
 
 import contextlib
 import hashlib
+import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ import h5py
 import numpy as np
 
 from data_prep import DataError
+from data_prep.failures import writing
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
 SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
@@ -49,8 +51,8 @@ def create(
 ) -> Iterator[h5py.File]:
     """Writes a file as `write` does, and keeps it open so that the context can add more.
 
-    The file is made under another name in the same folder and renamed at the end. So a run that
-    fails or is interrupted leaves an earlier file as it was.
+    The file is made in memory, written under another name in the same folder and renamed at the
+    end. So a run that fails or is interrupted leaves an earlier file as it was.
 
     Args:
       path: the file. Its folder is made if it is not there.
@@ -64,7 +66,8 @@ def create(
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _touch(unfinished, path)
-        with h5py.File(unfinished, "w", userblock_size=USER_BLOCK) as file:
+        memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
+        with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
             file.attrs.update(attributes)
             for name, array in datasets.items():
                 if array.dtype == object:
@@ -74,7 +77,12 @@ def create(
                 else:
                     file.create_dataset(name, data=array, compression="gzip", shuffle=True)
             yield file
-        _seal(unfinished)
+        memory.seek(USER_BLOCK)
+        content = _user_block(_digest(memory)) + memory.getvalue()[USER_BLOCK:]
+        with writing(path), unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -168,17 +176,6 @@ def verify(path: Path | str) -> str:
             " bytes; prepare it again: `python -m data_prep --help`"
         )
     return digest
-
-
-def _seal(path: Path) -> None:
-    """Writes the digest into the user block, and the whole file to the disk."""
-    with path.open("r+b") as file:
-        file.seek(USER_BLOCK)
-        digest = _digest(file)
-        file.seek(0)
-        file.write(_user_block(digest))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _user_block(digest: str) -> bytes:

@@ -21,9 +21,11 @@ from pathlib import Path
 import h5py
 from ml_collections import ConfigDict
 
+from data_prep.failures import error_line
 from rrn.data import read_prepared
+from rrn.fields import Field, check_fields
 from rrn.models import describe
-from rrn.tasks import create_task
+from rrn.tasks import create_task, find_task
 from rrn.weights import assign_weights, model_variables
 from rrn.weights_file import Weights, read_weights, write_weights
 
@@ -62,9 +64,10 @@ def publish(
     if "task" not in found.attributes:
         found = _described(found, config or _beside(weights, "config.json"), data)
     attributes = dict(found.attributes)
+    if lacking := {"config", "update", "data"} - attributes.keys():
+        raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
     if results:
-        measured = json.loads(Path(results).read_text())
-        attributes["results"] = {n: measured[n] for n in ("split", "examples", "metrics")}
+        attributes["results"] = _read_results(results)
     if licence:
         attributes["licence"] = licence
     write_weights(dataclasses.replace(found, path=str(out), attributes=attributes))
@@ -141,14 +144,29 @@ def _described(found, config, data):
     return dataclasses.replace(found, constants=task.constants, attributes=attributes)
 
 
+def _read_results(path):
+    try:
+        measured = json.loads(Path(path).read_text())
+        return {name: measured[name] for name in ("split", "examples", "metrics")}
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: not the results of a run: {error!r}") from None
+
+
 def _read_config(name):
     file, _, variant = name.partition(":")
-    if file.endswith(".json"):
-        return ConfigDict(json.loads(Path(file).read_text()))
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(variant)
+    try:
+        if file.endswith(".json"):
+            config = ConfigDict(json.loads(Path(file).read_text()))
+        else:
+            spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            config = module.get_config(variant)
+        check_fields(config.model, find_task(config.task).FIELDS, "model")
+        Field(str).check("data.path", config.data.path)
+    except Exception as error:  # a config file may raise anything
+        raise ValueError(f"--config={name}: {type(error).__name__}: {error}") from error
+    return config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -170,8 +188,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
     try:
         print(card(publish(**vars(parser.parse_args(arguments)))))
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except Exception as error:
+        if (line := error_line(error)) is None:
+            raise
+        print(line, file=sys.stderr)
         return 1
     return 0
 

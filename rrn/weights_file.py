@@ -26,6 +26,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from data_prep.failures import writing
+
 CONSTANTS = "constants"  # the group; no variable is called so
 HDF5 = b"\x89HDF\r\n\x1a\n"  # how a file begins that has no user block
 
@@ -62,14 +64,17 @@ def write_weights(weights: Weights) -> None:
     size = 512  # of the user block, a power of 2
     while size < 256 + sum(len(name) + 128 for name in items):
         size *= 2
+    memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
+    with h5py.File(memory, "w", userblock_size=size) as file:
+        for name, value in weights.attributes.items():
+            file.attrs[name] = json.dumps(value) if isinstance(value, Mapping) else value
+        for name, array in items.items():
+            file[name] = array
+        offsets = {name: file[name].id.get_offset() for name in items}
+    content = memory.getvalue()[size:]
     try:
-        with h5py.File(temporary, "w", userblock_size=size) as file:
-            for name, value in weights.attributes.items():
-                file.attrs[name] = json.dumps(value) if isinstance(value, Mapping) else value
-            for name, array in items.items():
-                file[name] = array
-            offsets = {name: file[name].id.get_offset() for name in items}
-        _write_digests(temporary, size, items, offsets)
+        with writing(weights.path):
+            temporary.write_bytes(_header(size, content, items, offsets) + content)
         os.replace(temporary, weights.path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -115,17 +120,15 @@ def read_weights(path: str | Path) -> Weights:
     return Weights(str(path), arrays, constants, attributes)
 
 
-def _write_digests(path, size, items, offsets):
-    """Fills the user block, of so many bytes. Words have no place of their own."""
-    content = path.read_bytes()
+def _header(size, content, items, offsets):
+    """The user block, of so many bytes, of what follows it. Words have no place of their own."""
     places = {
-        name: [offset, array.nbytes, _sha256(content[offset : offset + array.nbytes])]
+        name: [offset, array.nbytes, _sha256(content[offset - size :][: array.nbytes])]
         for (name, array), offset in zip(items.items(), offsets.values(), strict=True)
         if offset is not None and array.dtype.kind != "O"
     }
-    header = {"bytes": size, "sha256": _sha256_of_all(places, content[size:]), "arrays": places}
-    with path.open("r+b") as file:
-        file.write(json.dumps(header).encode() + b"\n")
+    header = {"bytes": size, "sha256": _sha256_of_all(places, content), "arrays": places}
+    return (json.dumps(header).encode() + b"\n").ljust(size, b"\0")
 
 
 def _verify(path, content):

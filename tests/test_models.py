@@ -114,6 +114,25 @@ def test_a_runs_weights_are_published_with_its_results(babi, tmp_path, capsys):
     assert all(before[name].tobytes() == after[name].tobytes() for name in before | after)
 
 
+@pytest.mark.parametrize("text", ["", "[3]", "{}", 3000 * "["])
+def test_results_that_are_none_are_named_and_nothing_is_written(babi, tmp_path, capsys, text):
+    (tmp_path / "results.json").write_text(text)
+    weights, out = tmp_path / "weights.h5", tmp_path / "out.h5"
+    weights.write_bytes(babi[3].read_bytes())
+    assert main([str(weights), "--out", str(out)]) == 1 and not out.exists()
+    assert "results.json: not the results of a run: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"task": "dance", "model": {}}'])
+def test_a_config_that_does_not_make_the_model_is_named(babi, tmp_path, capsys, text):
+    old, config = tmp_path / "old.h5", tmp_path / "config.json"
+    with h5py.File(old, "w") as file:
+        file["w"] = np.ones(3, np.float32)
+    config.write_text(text)
+    assert main([str(old), "--out", str(tmp_path / "out.h5")]) == 1
+    assert f"error: --config={config}: " in capsys.readouterr().err
+
+
 def test_weights_alone_are_published_with_a_config(babi, small_babi_h5, tmp_path, capsys):
     """As those of older versions, which have no digests."""
     _, _, task, path = babi

@@ -21,16 +21,18 @@ READ = 100  # stories of a file that are compared with simulated ones
 NEARER = 0.1
 
 
-def doubts(files: Files) -> list[str]:
+def doubts(files: Files, asked: Sequence[int] = TASKS) -> list[str]:
     """Returns notes, a sentence each without a full stop.
 
     Args:
-      files: the stories of a folder's files.
+      files: the stories of a folder's files, all of them.
+      asked: the tasks that the notes are about.
     """
-    return [*_short_files(files), *_other_tasks(files)]
+    ours = {key: stories for key, stories in files.items() if key[0] in asked}
+    return [*_short_files(files, asked), *_other_tasks(ours)]
 
 
-def _short_files(files: Files) -> list[str]:
+def _short_files(files: Files, asked: Sequence[int]) -> list[str]:
     """Every task has as many questions as the others: in test, and in the two others together."""
     notes = []
     for splits in ("train", "valid"), ("test",):
@@ -47,7 +49,7 @@ def _short_files(files: Files) -> list[str]:
         notes += [
             f"Task {task}: {count:,} {named} questions, {usual:,} in other tasks: is a part lost?"
             for task, count in counts.items()
-            if count < usual
+            if count < usual and task in asked
         ]
     return notes
 

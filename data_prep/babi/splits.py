@@ -98,7 +98,7 @@ def collect(
             f"{source}: no files like {folder}/qa1_train.txt in it; give the bAbI archive"
             " tasks_1-20_v1-2.tar.gz, or another --folder"
         )
-    notes, missing = doubts({key: parsed[key] for key in parsed if key[0] in tasks}), []
+    notes, missing = doubts(parsed, tasks), []
     for task in tasks:
         for split in FOLDERS[folder]:
             if (task, split) in parsed:

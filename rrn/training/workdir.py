@@ -41,6 +41,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+from data_prep.failures import writing
+
 
 class Workdir:
     """The folder of a run; `workdir / name` is the path of a file in it.
@@ -197,7 +199,7 @@ class Workdir:
           name: the file's name; it need not be there.
           line: what JSON takes.
         """
-        with (self / name).open("a") as file:
+        with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
     @contextlib.contextmanager
@@ -205,7 +207,8 @@ class Workdir:
         """Yields a temporary path, whose file takes the name in the end, or goes if that fails."""
         temporary = self / f"{name}.{os.getpid()}.tmp"
         try:
-            yield temporary
+            with writing(self / name):
+                yield temporary
             os.replace(temporary, self / name)
         finally:
             temporary.unlink(missing_ok=True)

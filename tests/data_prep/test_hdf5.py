@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from data_prep import DataError, hdf5
+from tests.data_prep.helpers import seal
 
 
 def test_write(tmp_path):
@@ -81,7 +82,7 @@ def test_what_this_program_would_not_write_is_named(written, wrong):
             file.attrs["schema"] = np.arange(3)
         else:
             file[wrong] = 3 if wrong == "scalar" else np.array([b"\xff"])
-    hdf5._seal(written)
+    seal(written)
     with pytest.raises(DataError, match=rf"file\.h5: {wrong}: not as this program writes it: "):
         hdf5.read(written)
 

@@ -22,6 +22,7 @@ from data_prep.check import verify_contents
 from rrn.models import describe
 from rrn.weights import save_weights
 from rrn.weights_file import _sha256_of_all, read_weights, write_weights
+from tests.data_prep.helpers import seal
 from tests.fuzz import damage
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.damage import STORY
@@ -437,7 +438,7 @@ KINDS = {
     "bAbI archive's members": dataclasses.replace(damage.KINDS["bAbI archive"], changes=MEMBERS),
     "bAbI text's fields": dataclasses.replace(damage.KINDS["bAbI text"], changes=TEXTS),
     "MNIST arrays": dataclasses.replace(damage.KINDS["MNIST archive"], changes=NPZ),
-    "HDF5 objects": Kind("babi.h5", write_babi, verify_contents, _objects(BABI, hdf5._seal), 0.5),
+    "HDF5 objects": Kind("babi.h5", write_babi, verify_contents, _objects(BABI, seal), 0.5),
     "HDF5 objects of weights": Kind(
         "model.h5", _write_weights, _load, _objects(PARTS, _seal_weights), share=0.3
     ),

@@ -364,12 +364,12 @@ def _puzzle(path):
 
 KINDS = {
     "config's fields": Kind(
-        "main.json", _write_main, _start_main, _one_of(WRONG_FIELDS, "--config."), share=0.5
+        "main.json", _write_main, _start_main, _one_of(WRONG_FIELDS, "--config."), share=0.3
     ),
-    "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.5),
-    "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.5),
+    "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.2),
+    "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.3),
     "config files' text": Kind(
-        "config.py", _write_config, _start_config, damages(wrong=False), share=0.3
+        "config.py", _write_config, _start_config, damages(wrong=False), share=0.1
     ),
     "data_prep's options": Kind(
         "data_prep.json",

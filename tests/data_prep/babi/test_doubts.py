@@ -27,6 +27,7 @@ def test_a_cut_file_leaves_a_note(files):
     cut = {key: cut[key][:100] for key in cut if key[0] in (4, 16, 19)}
     notes = [note for note in doubts(cut) if "part" in note]
     assert notes == ["Task 4: 99 test questions, 100 in other tasks: is a part lost?"]
+    assert doubts(cut, [4])[:1] == notes and doubts(cut, [16]) == []
 
 
 @pytest.mark.parametrize(("name", "text"), [(1, 11), (11, 12), (12, 1), (9, 10), (6, 9), (13, 19)])
