@@ -171,8 +171,8 @@ class Trainer(tf.Module):
     def train(self, iterators, num_updates):
         """`num_updates` updates (a scalar tensor), all of one stage, from the devices' iterators.
 
-        Returns {name: mean} over them and the number of the first update whose loss or gradient was
-        not finite, -1 if none.
+        Returns {name: mean} over them, NaN of what did not occur, and the number of the first
+        update whose loss or gradient was not finite, -1 if none.
         """
         return self._train(self.plan.stage(int(self.update)).name, iterators, num_updates)
 
@@ -187,5 +187,5 @@ class Trainer(tf.Module):
                 metrics, finite = self._functions[stage](tuple(next(i) for i in iterators))
                 totals = tf.nest.map_structure(tf.add, totals, metrics)
                 bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
-            means = {name: tf.math.divide_no_nan(s, n) for name, (s, n) in totals.items()}
+            means = {name: s / n for name, (s, n) in totals.items()}
             return means, bad_update

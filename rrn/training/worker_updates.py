@@ -39,7 +39,7 @@ class Means:
     def result(self, **others):
         """What `Trainer.train` returns; `others` are further means."""
         with np.errstate(invalid="ignore"):
-            means = {n: np.nan_to_num(np.divide(*pair)) for n, pair in self._totals.items()}
+            means = {n: np.divide(*pair) for n, pair in self._totals.items()}
         return {**means, **others}, np.int64(self.bad_update)
 
 
