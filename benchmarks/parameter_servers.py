@@ -43,7 +43,8 @@ SETTINGS = {
 # Some minutes on two cores.
 UPDATES = {"mnist_cnn": 1000, "mnist_cnn:article": 1200, "vgg19": 200, "vgg19:quick": 600}
 POLL_SECONDS = 0.02
-NEVER = 10**9
+OUTSIDE = {"fontsize": "small", "loc": "center left", "bbox_to_anchor": (1.01, 0.5)}  # legends
+NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
 
 
 def main():
@@ -290,18 +291,20 @@ def figures(study):
     bars = drawn["bytes"].subplots(count, 2, squeeze=False)
     curves = drawn["curves"].subplots(count, 2, squeeze=False)
     for row, (name, model) in enumerate(study["models"].items()):
-        for column, way in enumerate(("sent", "received")):
-            draw_bytes(bars[row, column], model["runs"], way)
-            bars[row, column].set_title(f"{name}: MB {way} for an update", fontsize=9)
-        for column, metric in enumerate(("loss", "accuracy")):
-            axes = curves[row, column]
+        for axes, way in zip(bars[row], ("sent", "received"), strict=True):
+            draw_bytes(axes, model["runs"], way)
+            axes.set_title(f"{name}: {way} for an update", fontsize="medium")
+        axes.legend(**OUTSIDE)
+        of_batches = {"loss": ("loss", 1), "accuracy": ("right answers, %", 100)}
+        for axes, (metric, (label, factor)) in zip(curves[row], of_batches.items(), strict=True):
             for policy, run in model["runs"].items():
                 seconds, values = zip(
-                    *((p["seconds"], p[metric]) for p in run["curve"]), strict=True
+                    *((p["seconds"], factor * p[metric]) for p in run["curve"]), strict=True
                 )
-                axes.plot(seconds, values, label=policy)
-            axes.set_title(f"{name}: {metric} of training batches over seconds", fontsize=9)
-            axes.legend(fontsize=8)
+                axes.plot(seconds, values, label=policy.replace("_", " "))
+            axes.set_title(f"{name}, training batches", fontsize="medium")
+            axes.set(xlabel="seconds", ylabel=label)
+        axes.legend(**OUTSIDE)
     return drawn
 
 
@@ -309,13 +312,18 @@ def draw_bytes(axes, runs, way):
     """Bars of every policy's servers, as measured, and lines at the computed bytes."""
     place, ticks = 0, []
     for policy, run in runs.items():
-        ticks.append((place + (len(run["servers"]) - 1) / 2, policy))
+        ticks.append((place + (len(run["servers"]) - 1) / 2, policy.replace("_", " ")))
         for number, server in enumerate(run["servers"]):
-            axes.bar(place, server[way] / 1e6, color=f"C{number}")
-            axes.hlines(server["computed"] / 1e6, place - 0.45, place + 0.45, color="black")
+            first = len(ticks) == 1  # the others' labels would be the same
+            label = f"server {number}" if first else None
+            axes.bar(place, server[way] / 1e6, color=f"C{number}", label=label)
+            label = "computed" if first and number == 0 else None
+            line = server["computed"] / 1e6, place - 0.45, place + 0.45
+            axes.hlines(*line, color="black", label=label)
             place += 1
         place += 1
     axes.set_xticks(*zip(*ticks, strict=True))
+    axes.set_ylabel("MB")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,15 @@ Checked is what is known when the call is made, or traced. Nothing is added to a
 and AutoGraph reads this code: it knows no `:=`.
 """
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+# Those that TensorFlow multiplies matrices of.
+FLOATS = tf.float32, tf.bfloat16, tf.float16, tf.float64
 
 
 def shape_of(value: Any) -> tf.TensorShape:
@@ -21,6 +25,47 @@ def shape_of(value: Any) -> tf.TensorShape:
       The shape, in which a size may be None.
     """
     return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
+
+
+def check_numbers(name: str, value: Any) -> tf.DType:
+    """Refuses what holds no numbers, as strings, None, and lists of different lengths.
+
+    Args:
+      name: the function and the argument, as "Linear 'readout': x".
+      value: a tensor, an array or nested lists of numbers.
+
+    Returns:
+      The numbers' type.
+
+    Raises:
+      ValueError: there are no numbers, or they have no shape.
+    """
+    try:
+        dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
+    except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors
+        dtype = tf.string
+    if dtype == tf.string:
+        got = "strings" if hasattr(value, "shape") else reprlib.repr(value)
+        raise ValueError(f"{name} must be a tensor or an array of numbers, got {got}")
+    return dtype
+
+
+def check_integers(name: str, value: Any) -> None:
+    """Refuses what holds no integers.
+
+    Args:
+      name: the function and the argument, as "SparseGraph: senders".
+      value: a tensor, an array or nested lists of numbers.
+
+    Raises:
+      ValueError: there are none.
+    """
+    dtype = check_numbers(name, value)
+    if not dtype.is_integer:
+        shape = shape_of(value)
+        hint = f"; none at all are tf.zeros({shape.as_list()}, tf.int32)"
+        hint = hint if shape.num_elements() == 0 else ""
+        raise ValueError(f"{name} must be integers, got {dtype.name}{hint}")
 
 
 def check_rank(name: str, value: Any, rank: int) -> None:
@@ -49,8 +94,9 @@ def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | 
       sizes: their sizes, None where a size is not known; None for any number of axes.
 
     Raises:
-      ValueError: the value has another shape.
+      ValueError: the value has another shape, or is none of numbers.
     """
+    check_numbers(name, value)
     shape, right = shape_of(value), tf.TensorShape(sizes)
     if not shape.is_compatible_with(right):
         raise ValueError(f"{name} must have shape {axes} = {right}, got {shape}")
@@ -66,8 +112,9 @@ def check_width(name: str, value: Any, axis: str, size: int) -> None:
       size: its size.
 
     Raises:
-      ValueError: the last axis has another size, or there is none.
+      ValueError: the last axis has another size, or there is none; the value is none of numbers.
     """
+    check_numbers(name, value)
     shape = shape_of(value)
     if shape.rank is not None and (shape.rank == 0 or shape[-1] not in (None, size)):
         raise ValueError(f"{name} must have shape [..., {axis}] = (..., {size}), got {shape}")
@@ -107,7 +154,8 @@ def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
       ValueError: a size is no integer, or too small.
     """
     for argument, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or size < lowest:
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if not whole or size < lowest:
             raise ValueError(
                 f"{name}: {argument} must be an integer of at least {lowest}, got {size!r}"
             )
@@ -124,12 +172,13 @@ def float_type(name: str, dtype: tf.DType | str) -> tf.DType:
       The type.
 
     Raises:
-      ValueError: there is no such type, or it is none of floats.
+      ValueError: there is no such type, or it is none of floats that matrices can have.
     """
     try:
         found = tf.as_dtype(dtype)
     except TypeError:
         found = None
-    if found is None or not found.is_floating:
-        raise ValueError(f"{name} must be a type of floats, such as 'bfloat16', got {dtype!r}")
+    if found not in FLOATS:
+        floats = ", ".join(known.name for known in FLOATS)
+        raise ValueError(f"{name} must be a type of floats, one of {floats}, got {dtype!r}")
     return found

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from rrn.checks import check_shape, check_sizes, float_type
 from rrn.reading import read
+
+IMAGES = "[batch, height, width, input_size]"
 
 
 def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
@@ -61,7 +64,8 @@ class Conv2D(tf.Module):
       name: the first part of the variables' names.
 
     Raises:
-      ValueError: stride and dilation are both above 1.
+      ValueError: a size, stride or dilation is below 1, or stride and dilation are both above 1;
+        compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -75,10 +79,21 @@ class Conv2D(tf.Module):
         name: str = "conv",
     ):
         super().__init__(name=name)
+        check_sizes(
+            f"Conv2D {name!r}",
+            input_size=input_size,
+            output_size=output_size,
+            kernel_size=kernel_size,
+            stride=stride,
+            dilation=dilation,
+        )
         if stride > 1 and dilation > 1:
-            raise ValueError(f"only one can be above 1, got stride={stride}, dilation={dilation}")
+            raise ValueError(
+                f"Conv2D {name!r}: only one can be above 1, got stride={stride}, "
+                f"dilation={dilation}"
+            )
         self.stride, self.dilation = stride, dilation
-        self.compute_dtype = tf.as_dtype(compute_dtype)
+        self.compute_dtype = float_type(f"Conv2D {name!r}: compute_dtype", compute_dtype)
         fan_in = kernel_size**2 * input_size
         shape = [kernel_size, kernel_size, input_size, output_size]
         with self.name_scope:
@@ -93,7 +108,11 @@ class Conv2D(tf.Module):
 
         Returns:
           `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another shape.
         """
+        check_shape(f"Conv2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[2]])
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)
         if self.dilation == 1:
@@ -117,6 +136,9 @@ class ConvTranspose2D(tf.Module):
       stride: how far apart in the output two neighbouring input pixels are.
       compute_dtype: the type of the convolution and of its output.
       name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size or stride is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -129,8 +151,15 @@ class ConvTranspose2D(tf.Module):
         name: str = "conv",
     ):
         super().__init__(name=name)
+        check_sizes(
+            f"ConvTranspose2D {name!r}",
+            input_size=input_size,
+            output_size=output_size,
+            kernel_size=kernel_size,
+            stride=stride,
+        )
         self.stride = stride
-        self.compute_dtype = tf.as_dtype(compute_dtype)
+        self.compute_dtype = float_type(f"ConvTranspose2D {name!r}: compute_dtype", compute_dtype)
         fan_in = kernel_size**2 * input_size / stride**2
         shape = [kernel_size, kernel_size, output_size, input_size]
         with self.name_scope:
@@ -145,7 +174,13 @@ class ConvTranspose2D(tf.Module):
 
         Returns:
           `[batch, stride * height, stride * width, output_size]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another shape.
         """
+        check_shape(
+            f"ConvTranspose2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[3]]
+        )
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)
         batch, height, width, _ = tf.unstack(tf.shape(x))

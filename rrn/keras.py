@@ -51,13 +51,24 @@ class ModuleLayer(keras.layers.Layer):
       **options: name, dtype and trainable, as of any layer.
 
     Raises:
-      ValueError: there is no such module, or Keras does not run on TensorFlow.
+      ValueError: there is no such module, it is no class, arguments are no dict, or Keras does not
+        run on TensorFlow.
     """
 
     def __init__(
         self, module: Callable | str, arguments: Mapping[str, Any] | None = None, **options: Any
     ):
         found = _find(module) if isinstance(module, str) else module
+        if not isinstance(found, type):
+            raise ValueError(
+                "ModuleLayer: module must be a class, such as rrn.MLP, or its name, got "
+                f"{'an instance of ' if callable(found) else ''}{type(found).__name__}"
+            )
+        if arguments is not None and not isinstance(arguments, Mapping):
+            got = type(arguments).__name__
+            raise ValueError(
+                f"ModuleLayer: arguments must be a dict of {found.__name__}'s, got a {got}"
+            )
         # Keras tells the arguments apart by the signature of `call`: it has to be the module's.
         call = functools.partial(self.call)
         call.__signature__ = inspect.signature(functools.partial(found.__call__, None))

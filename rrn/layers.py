@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.checks import check_shape, check_sizes, check_width, float_type, shape_of
+from rrn.checks import check_integers, check_shape, check_sizes, check_width, float_type, shape_of
 from rrn.reading import read
 
 SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
@@ -172,7 +172,7 @@ class MLP(tf.Module):
         name: str = "mlp",
     ):
         super().__init__(name=name)
-        if len(sizes) < 2:
+        if not hasattr(sizes, "__len__") or len(sizes) < 2:
             raise ValueError(f"MLP {name!r}: sizes must be [input, ..., output], got {sizes}")
         check_sizes(f"MLP {name!r}", **{f"sizes[{i}]": size for i, size in enumerate(sizes)})
         with self.name_scope:
@@ -246,7 +246,11 @@ class Embedding(tf.Module):
 
         Returns:
           `[..., size]`. The table's gradient is sparse, `tf.IndexedSlices`.
+
+        Raises:
+          ValueError: ids are no integers.
         """
+        check_integers(f"Embedding {self.name!r}: ids", ids)
         return tf.gather(read(self.table), ids)
 
 
@@ -295,13 +299,17 @@ class LSTMCell(tf.Module):
           The new (h, c), each `[rows, hidden_size]`.
 
         Raises:
-          ValueError: x or a state has another shape.
+          ValueError: x or a state has another shape, or state is no pair.
         """
         name, rows = f"LSTMCell {self.name!r}", shape_of(x)[0]
         check_shape(f"{name}: x", x, "[rows, input_size]", [None, self.input_size])
-        for part, given in zip(("h", "c"), state or (), strict=False):
-            axes = "[rows, hidden_size]"
-            check_shape(f"{name}: {part}", given, axes, [rows, self.hidden_size])
+        if state is not None:
+            if not isinstance(state, (list, tuple)) or len(state) != 2:
+                got = type(state).__name__
+                raise ValueError(f"{name}: state must be a pair of tensors, (h, c), got a {got}")
+            for part, given in zip("hc", state, strict=True):
+                axes = "[rows, hidden_size]"
+                check_shape(f"{name}: {part}", given, axes, [rows, self.hidden_size])
         dtype = self.linear.compute_dtype
         return self.advance(x, state, read(self.linear.w, dtype), read(self.linear.b, dtype))
 

@@ -81,8 +81,11 @@ class MessageFunction(tf.Module):
     ):
         super().__init__(name=name)
         self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
-        if not hidden_sizes:
-            raise ValueError("MessageFunction needs at least one hidden layer, got hidden_sizes=[]")
+        if not isinstance(hidden_sizes, Sequence) or not hidden_sizes:
+            raise ValueError(
+                "MessageFunction: hidden_sizes must be a list of sizes, for at least one hidden "
+                f"layer, got {hidden_sizes!r}"
+            )
         check_sizes("MessageFunction", node_size=node_size, output_size=output_size)
         check_sizes("MessageFunction", 0, edge_size=edge_size, global_size=global_size)
         input_size = 2 * node_size + edge_size + global_size

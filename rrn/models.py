@@ -183,7 +183,13 @@ def summary(module: tf.Module) -> str:
 
     Returns:
       A table, a line for each variable and one for the sum. `print` shows it.
+
+    Raises:
+      ValueError: it is no module.
     """
+    if not isinstance(module, (tf.Module, Task)):
+        got = type(module).__name__
+        raise ValueError(f"summary: module must be a tf.Module or a Task, got {got}")
     variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
     rows = [
         (variable.name.removesuffix(":0"), list(variable.shape), variable.shape.num_elements())

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from rrn.checks import check_shape, check_sizes, float_type
 from rrn.graphs import EdgeValues, Graph
-from rrn.graphs.checks import check_edges, check_graph
+from rrn.graphs.checks import check_edge_values, check_graph
 from rrn.layers import MLP, LSTMCell
 from rrn.messages import MessageFunction, PreparedMessages
 from rrn.noting import note
@@ -191,11 +191,10 @@ class RecurrentRelationalNetwork(tf.Module):
           the state after the last step.
 
         Raises:
-          ValueError: num_steps is below 1, a value does not fit the network or the graph, or
-            messages are to be dropped without `uniform`.
+          ValueError: num_steps is no integer of at least 1, a value does not fit the network or the
+            graph, or messages are to be dropped without `uniform`.
         """
-        if num_steps < 1:
-            raise ValueError(f"num_steps must be at least 1, got {num_steps}")
+        check_sizes("RecurrentRelationalNetwork", num_steps=num_steps)
         self._check_values(graph, features, state)
         _check_dropout("RecurrentRelationalNetwork", edge_keep_probability, uniform)
         x = self.input_fn(features)
@@ -229,12 +228,20 @@ class RecurrentRelationalNetwork(tf.Module):
         nodes = graph.known_sizes().nodes
         name, axes = "RecurrentRelationalNetwork: features", "[nodes, input_size]"
         check_shape(name, features, axes, [nodes, self.input_size])
-        for part, value in state._asdict().items() if state else ():
+        if state is not None:
+            self._check_state(state, nodes)
+
+    def _check_state(self, state, nodes):
+        if not isinstance(state, RecurrentState):
+            got = type(state).__name__
+            raise ValueError(
+                f"RecurrentRelationalNetwork: state must be a RecurrentState, got a {got}"
+            )
+        for part in ("hidden", "cell") if self.lstm else ("hidden",):
             name, axes = f"RecurrentRelationalNetwork: state.{part}", "[nodes, hidden_size]"
-            if part == "started":
-                check_shape(name, value, "[nodes]", [nodes])
-            elif value is not None:
-                check_shape(name, value, axes, [nodes, self.hidden_size])
+            check_shape(name, getattr(state, part), axes, [nodes, self.hidden_size])
+        name = "RecurrentRelationalNetwork: state.started"
+        check_shape(name, state.started, "[nodes]", [nodes])
 
     def _prepare(self, graph, x, edges, globals_):
         """The `_PreparedStep` of x `[nodes, hidden_size]`."""
@@ -278,23 +285,26 @@ def edge_dropout(
         the shape that it was asked for.
     """
     _check_dropout("edge_dropout", keep_probability, uniform)
-    shapes = graph.edge_shape()
+    shapes, known = graph.edge_shape(), graph.known_sizes().edge_shape
     draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
-    check_edges(
-        "edge_dropout: what uniform returns", graph, tf.nest.pack_sequence_as(shapes, draws)
-    )
+    values = tf.nest.pack_sequence_as(shapes, draws)
+    check_edge_values("edge_dropout: what uniform returns", known, values)
     weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
     return tf.nest.pack_sequence_as(shapes, weights)
 
 
 def _check_dropout(name, keep_probability, uniform):
     """Refuses a wrong probability, and dropping messages without draws."""
-    if not 0 < keep_probability <= 1:
+    try:
+        right = 0 < keep_probability <= 1
+    except TypeError:  # no number, or one that only a run knows
+        right = False
+    if not right:
         raise ValueError(
-            f"{name}: edge_keep_probability must be above 0 and at most 1, got {keep_probability}"
+            f"{name}: edge_keep_probability must be above 0 and at most 1, got {keep_probability!r}"
         )
-    if keep_probability < 1 and uniform is None:
+    if keep_probability < 1 and not callable(uniform):
         raise ValueError(
             f"{name}: edge_keep_probability={keep_probability} needs uniform, a function "
-            "(shape, step, part) that returns draws in [0, 1), got None"
+            f"(shape, step, part) that returns draws in [0, 1), got {uniform!r}"
         )

@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rrn.checks import check_integers, check_shape, check_sizes, shape_of
 from rrn.layers import Embedding, LSTMCell
 
 
@@ -22,8 +23,17 @@ def prefix_tree(tokens: tf.Tensor, lengths: tf.Tensor) -> dict[str, Any]:
           that word, integers `[beginnings]`;
         "ends": where each sentence is among the beginnings of all levels, one level after the
           other, integers `[sentences]`.
+
+    Raises:
+      ValueError: tokens or lengths are no integers or have another shape, or a length that is known
+        is below 1 or above that of tokens' second axis.
     """
+    check_integers("prefix_tree: tokens", tokens)
+    check_integers("prefix_tree: lengths", lengths)
+    check_shape("prefix_tree: tokens", tokens, "[sentences, length]", [None, None])
+    check_shape("prefix_tree: lengths", lengths, "[sentences]", shape_of(tokens)[:1])
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
+    _check_lengths(tf.get_static_value(lengths), tokens.shape[1])
     num_words = tf.reduce_max(tokens) + 1
     place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
     words, parents = [], []
@@ -39,6 +49,16 @@ def prefix_tree(tokens: tf.Tensor, lengths: tf.Tensor) -> dict[str, Any]:
     return {"words": tuple(words), "parents": tuple(parents[1:]), "ends": tf.cast(ends, tf.int32)}
 
 
+def _check_lengths(known, length):
+    """Refuses numbers of words that sentences of `length` words cannot have."""
+    wrong = [] if known is None else known[(known < 1) | (known > length)]
+    if len(wrong):
+        raise ValueError(
+            f"prefix_tree: lengths must be from 1 to {length}, as many words as tokens have, "
+            f"got {wrong[0]}"
+        )
+
+
 class SentenceEncoder(tf.Module):
     """The LSTM's hidden output after each sentence's last word.
 
@@ -51,6 +71,9 @@ class SentenceEncoder(tf.Module):
       hidden_size: the size of the LSTM's h and c.
       compute_dtype: the type of the LSTM's products.
       name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -61,6 +84,8 @@ class SentenceEncoder(tf.Module):
         name: str = "sentence_encoder",
     ):
         super().__init__(name=name)
+        sizes = {"embedding_size": embedding_size, "hidden_size": hidden_size}
+        check_sizes(f"SentenceEncoder {name!r}", **sizes)
         with self.name_scope:
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 

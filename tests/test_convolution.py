@@ -105,3 +105,24 @@ def test_every_variable_is_read_once():
 def test_stride_and_dilation_exclude_each_other():
     with pytest.raises(ValueError, match="only one can be above 1, got stride=2, dilation=4"):
         Conv2D(3, 4, 3, stride=2, dilation=4)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Conv2D(0, 4, 3), "Conv2D 'conv': input_size must be .* at least 1, got 0"),
+        (lambda: Conv2D(3, 4, 3, stride=0), "Conv2D 'conv': stride must be .* at least 1, got 0"),
+        (lambda: ConvTranspose2D(3, 4, 0, 2), "ConvTranspose2D 'conv': kernel_size must be .* 0"),
+        (lambda: Conv2D(3, 4, 3, compute_dtype="int8"), "Conv2D 'conv': compute_dtype must be"),
+        (lambda: ConvTranspose2D(3, 4, 3, 2, "int8"), "ConvTranspose2D 'conv': compute_dtype must"),
+        (
+            lambda: Conv2D(3, 4, 3)(tf.ones([5, 5, 3])),
+            r"x must have shape \[batch, height, width, input_size\] = .* 3\), got \(5, 5, 3\)",
+        ),
+        (lambda: Conv2D(3, 4, 3)(tf.ones([2, 5, 5, 4])), r"x must have .* 3\), got \(2, 5, 5, 4\)"),
+        (lambda: ConvTranspose2D(3, 4, 3, 2)(tf.ones([2, 5, 5, 4])), r"x must have .* 3\), got"),
+    ],
+)
+def test_a_wrong_size_type_or_shape_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -130,3 +130,16 @@ def test_a_compute_dtype_of_the_arguments_comes_before_the_policys():
     copy = ModuleLayer.from_config(layer.get_config())
     copy.set_weights(layer.get_weights())
     np.testing.assert_array_equal(copy(normal(4, 3))[0], h)
+
+
+@pytest.mark.parametrize(
+    "module, arguments, message",
+    [
+        (lambda: MLP([3, 2]), None, "must be a class, .* got an instance of MLP"),
+        (lambda: 3, None, "must be a class, .* got int"),
+        (lambda: MLP, [3, 2], "arguments must be a dict of MLP's, got a list"),
+    ],
+)
+def test_a_layer_of_a_wrong_module_or_arguments_is_named(module, arguments, message):
+    with pytest.raises(ValueError, match=rf"ModuleLayer: .*{message}"):
+        ModuleLayer(module(), arguments)

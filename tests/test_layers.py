@@ -284,6 +284,9 @@ def test_lstm_state_is_float32_under_bfloat16():
         (lambda: Linear(3, -1), "Linear 'linear': output_size must be .* at least 1, got -1"),
         (lambda: Linear(3, 3, "int32"), "Linear 'linear': compute_dtype must be .* got 'int32'"),
         (lambda: MLP([3]), r"MLP 'mlp': sizes must be \[input, ..., output\], got \[3\]"),
+        (lambda: MLP(5), r"MLP 'mlp': sizes must be \[input, ..., output\], got 5"),
+        (lambda: Embedding(3, 3)(tf.ones([2])), "'embedding': ids must be integers, got float32"),
+        (lambda: Linear(3, 2)(None), "Linear 'linear': x must be .* of numbers, got None"),
         (lambda: MLP([3, 0, 2]), r"MLP 'mlp': sizes\[1\] must be .* at least 1, got 0"),
         (lambda: Embedding(0, 3), "Embedding 'embedding': vocabulary_size must be .*, got 0"),
         (lambda: LSTMCell(3, 0), "LSTMCell 'lstm': hidden_size must be .* at least 1, got 0"),
@@ -295,6 +298,14 @@ def test_lstm_state_is_float32_under_bfloat16():
         (
             lambda: LSTMCell(3, 2)(tf.ones([4, 3]), [tf.ones([4, 2]), tf.ones([1, 2])]),
             r"LSTMCell 'lstm': c must have shape .* = \(4, 2\), got \(1, 2\)",
+        ),
+        (
+            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), tf.ones([4, 2])),
+            r"LSTMCell 'lstm': state must be a pair of tensors, \(h, c\), got a EagerTensor",
+        ),
+        (
+            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), [tf.ones([4, 2])]),
+            r"LSTMCell 'lstm': state must be a pair of tensors, \(h, c\), got a list",
         ),
     ],
 )

@@ -103,6 +103,7 @@ def test_a_message_function_names_wrong_nodes_and_weights(nodes, weights, messag
         message_fn(graph, tf.ones(nodes), prepared, tf.ones(weights) if weights else None)
 
 
-def test_a_message_function_without_hidden_layers_is_refused():
-    with pytest.raises(ValueError, match="at least one hidden layer"):
-        MessageFunction(3, [], 4)
+@pytest.mark.parametrize("hidden_sizes", [[], 6, None])
+def test_a_message_function_without_hidden_layers_is_refused(hidden_sizes):
+    with pytest.raises(ValueError, match=r"at least one hidden layer, got (\[\]|6|None)$"):
+        MessageFunction(3, hidden_sizes, 4)

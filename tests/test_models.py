@@ -149,3 +149,8 @@ def test_weights_alone_are_published_with_a_config(babi, small_babi_h5, tmp_path
     published = load(out)
     for ours, theirs in zip(model_variables(published), model_variables(task), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_summary_of_what_is_no_module_is_an_error():
+    with pytest.raises(ValueError, match=r"module must be a tf\.Module or a Task, got str"):
+        summary("weights.h5")

@@ -420,12 +420,14 @@ def pair():
     return SparseGraph([0, 1, 1], [1, 1, 0], 2)
 
 
-def call(graph=None, features=(2, 3), edges=(3, EDGE), globals_=(1, GLOBAL), **options):
+def call(
+    graph=None, features=(2, 3), edges=(3, EDGE), globals_=(1, GLOBAL), num_steps=1, **options
+):
     """A step of a network on shapes, or on values that are no tuples."""
     network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=GLOBAL)
     values = (tf.ones(x) if isinstance(x, tuple) else x for x in (features, edges, globals_))
     features, edges, globals_ = values
-    return network(graph or pair(), features, 1, edges, globals_, **options)
+    return network(graph or pair(), features, num_steps, edges, globals_, **options)
 
 
 def state_of(nodes, size):
@@ -456,6 +458,20 @@ def state_of(nodes, size):
         ({"edge_keep_probability": 0.0}, "probability must be above 0 and at most 1, got 0.0"),
         ({"edge_keep_probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
         ({"edge_keep_probability": np.nan}, "probability must be above 0 and at most 1, got nan"),
+        ({"edge_keep_probability": "0.5"}, "probability must be above 0 and at most 1, got '0.5'"),
+        ({"edge_keep_probability": None}, "probability must be above 0 and at most 1, got None"),
+        ({"features": None}, "features must be a tensor or an array of numbers, got None"),
+        ({"features": np.array([["a"] * 3] * 2)}, "features must be .* of numbers, got strings"),
+        ({"features": [[1.0], [1.0, 2.0]]}, r"features must be .* of numbers, got \[\[1.0\]"),
+        ({"globals_": np.array([["a", "b"]])}, "globals_ must be .* of numbers, got strings"),
+        ({"num_steps": 0}, "Network: num_steps must be an integer of at least 1, got 0"),
+        ({"num_steps": 1.5}, "Network: num_steps must be an integer of at least 1, got 1.5"),
+        ({"num_steps": None}, "Network: num_steps must be an integer of at least 1, got None"),
+        ({"edge_keep_probability": 0.5, "uniform": 3}, "needs uniform, a function .* got 3"),
+        (
+            {"edge_keep_probability": 0.5, "uniform": lambda shape, *_: None},
+            "uniform returns must be a tensor or an array of numbers, got None",
+        ),
         ({"edge_keep_probability": 0.5}, r"edge_keep_probability=0.5 needs uniform, .* got None"),
         (
             {"edge_keep_probability": 0.5, "uniform": lambda shape, *_: tf.ones([1])},
@@ -478,6 +494,10 @@ def test_a_wrong_call_is_named_with_what_would_be_right(wrong, message):
             lambda: [tf.ones([3, EDGE]), tf.ones([1, EDGE])],
             r"edges\[1\] must have shape .* = \(3, 3\), got \(1, 3\)",
         ),
+        (
+            lambda: [tf.ones([3, EDGE]), None],
+            r"edges\[1\] must be a tensor or an array of numbers, got None",
+        ),
     ],
 )
 def test_a_unions_edges_are_a_list_with_the_edges_of_each_part(edges, message):
@@ -491,6 +511,28 @@ def test_a_state_of_another_network_or_graph_is_named(nodes, size):
     network = RecurrentRelationalNetwork(3, 6)
     with pytest.raises(ValueError, match=rf"state.hidden must have .* = \(2, 6\), got \({nodes}, "):
         network.segment(pair(), tf.ones([2, 3]), 1, state_of(nodes, size))
+
+
+def test_what_is_no_state_of_the_network_is_named():
+    network, state = RecurrentRelationalNetwork(3, 6), state_of(2, 6)
+    for wrong, message in (
+        (tuple(state), "state must be a RecurrentState, got a tuple"),
+        (state._replace(cell=None), "state.cell must be a tensor or an array of numbers, got None"),
+        (state._replace(started=tf.zeros([3])), r"state.started must have .* \(2,\), got \(3,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            network.segment(pair(), tf.ones([2, 3]), 1, wrong)
+
+
+def test_a_probability_that_only_a_run_knows_is_named():
+    network = RecurrentRelationalNetwork(3, 6)
+
+    @tf.function(input_signature=[tf.TensorSpec([])])
+    def states(probability):
+        return network(pair(), tf.ones([2, 3]), 1, edge_keep_probability=probability)
+
+    with pytest.raises(ValueError, match="edge_keep_probability must be above 0 and at most 1"):
+        states.get_concrete_function()
 
 
 def test_what_is_not_known_when_a_function_is_traced_is_not_refused_then():
@@ -509,10 +551,12 @@ def test_what_is_not_known_when_a_function_is_traced_is_not_refused_then():
         ({"input_size": 0}, "input_size must be an integer of at least 1, got 0"),
         ({"hidden_size": 0}, "hidden_size must be an integer of at least 1, got 0"),
         ({"hidden_size": 8.0}, "hidden_size must be an integer of at least 1, got 8.0"),
+        ({"hidden_size": True}, "hidden_size must be an integer of at least 1, got True"),
         ({"num_hidden_layers": 0}, "num_hidden_layers must be an integer of at least 1, got 0"),
         ({"edge_size": -1}, "MessageFunction: edge_size must be an integer of at least 0, got -1"),
         ({"global_size": -1}, "global_size must be an integer of at least 0, got -1"),
         ({"compute_dtype": "int32"}, "compute_dtype must be a type of floats, .*, got 'int32'"),
+        ({"compute_dtype": "float8_e5m2"}, "must be a type of floats, one of float32, .*float8"),
         ({"compute_dtype": "bfloat"}, "compute_dtype must be a type of floats, .*, got 'bfloat'"),
     ],
 )

@@ -142,3 +142,20 @@ def test_the_encoders_variables():
         "facts/lstm/linear/w": (7, 16),
         "facts/lstm/linear/b": (16,),
     }
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: prefix_tree([1, 2], [2]), r"tokens must have .*sentences, length\] .* got \(2,\)"),
+        (lambda: prefix_tree([[1, 2]], [2, 2]), r"lengths must have .* = \(1,\), got \(2,\)"),
+        (lambda: prefix_tree([[1.0, 2.0]], [2]), "tokens must be integers, got float64"),
+        (lambda: prefix_tree([[1, 2]], [1.5]), "lengths must be integers, got float64"),
+        (lambda: prefix_tree([[1, 2], [1, 2]], [2, 0]), "lengths must be from 1 to 2, .* got 0"),
+        (lambda: prefix_tree([[1, 2], [1, 2]], [3, 2]), "lengths must be from 1 to 2, .* got 3"),
+        (lambda: SentenceEncoder(0, 3), "SentenceEncoder .*: embedding_size must be .*, got 0"),
+    ],
+)
+def test_wrong_sentences_and_sizes_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from rrn.checks import check_sizes
+from rrn.graphs.graph import GraphValue
 from rrn.graphs.sparse import SparseGraph
 
 
@@ -25,7 +27,11 @@ def batch_graphs(
 
     Returns:
       A function from a data set to the data set of its batches.
+
+    Raises:
+      ValueError: batch_size is below 1; at the data set, its elements hold graphs of another form.
     """
+    check_sizes("batch_graphs", batch_size=batch_size)
 
     def batch(dataset):
         def apart(*element):
@@ -46,6 +52,9 @@ FIELDS = "senders", "receivers", "num_nodes", "node_graph", "num_graphs"
 def _parts(value):
     """A `SparseGraph` as a dict of its tensors; a tensor as it is."""
     if not isinstance(value, SparseGraph):
+        if isinstance(value, GraphValue):
+            got = type(value).__name__
+            raise ValueError(f"batch_graphs: an element's graphs must be SparseGraphs, got a {got}")
         return value
     return {name: getattr(value, name) for name in FIELDS}
 

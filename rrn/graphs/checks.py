@@ -1,11 +1,12 @@
 """Wrong values of nodes, edges and graphs, named; see `rrn.checks`."""
 
+import reprlib
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from rrn.checks import check_list, check_rank, check_shape
+from rrn.checks import check_integers, check_list, check_rank, check_shape
 from rrn.graphs.graph import EdgeValues, Graph
 
 
@@ -21,14 +22,29 @@ def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
       The tensor, int32.
 
     Raises:
-      ValueError: the value has another rank, or holds no integers.
+      ValueError: the value has another rank, holds no integers or larger ones than int32 has, or
+        is a number below 0.
     """
-    tensor = tf.convert_to_tensor(value)
+    try:
+        tensor = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}") from None
     check_rank(name, tensor, rank)
-    if not tensor.dtype.is_integer:
-        hint = "; no edges at all are tf.zeros([0], tf.int32)" if tensor.shape == [0] else ""
-        raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
+    check_integers(name, tensor)
+    known = tf.get_static_value(tensor) if rank == 0 or tensor.dtype != tf.int32 else None
+    if known is not None:
+        _check_known(name, known)
     return tf.cast(tensor, tf.int32)
+
+
+def _check_known(name, known):
+    """Refuses integers that int32 has not, and a number below 0."""
+    known = np.asarray(known)
+    too_large = known[known != known.astype(np.int32)]
+    if too_large.size:
+        raise ValueError(f"{name} must be at most {np.iinfo(np.int32).max}, got {too_large.max()}")
+    if known.ndim == 0 and known < 0:
+        raise ValueError(f"{name} must be at least 0, got {known}")
 
 
 def check_graph(name: str, graph: Any) -> None:
@@ -87,16 +103,27 @@ def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int |
     Raises:
       ValueError: the values are not a list where they should be, or have another shape.
     """
-    _check_edges(name, graph.known_sizes().edge_shape, values, last)
+    if values is not None:
+        check_edge_values(name, graph.known_sizes().edge_shape, values, *last)
 
 
-def _check_edges(name, shape, values, last):
-    if values is None:
-        return
+def check_edge_values(
+    name: str, shape: tf.TensorShape | list, values: EdgeValues, *last: int | None
+) -> None:
+    """Refuses values of edges that have not an edge shape; None is wrong, too.
+
+    Args:
+      name: the function and the argument.
+      shape: the edge shape, of a union a list of such; see `KnownSizes`.
+      values, *last: as of `check_edges`.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
+    """
     if isinstance(shape, list):
         check_list(name, values, len(shape))
         for i, (part_shape, value) in enumerate(zip(shape, values, strict=True)):
-            _check_edges(f"{name}[{i}]", part_shape, value, last)
+            check_edge_values(f"{name}[{i}]", part_shape, value, *last)
     elif shape.rank is not None:
         axes = "[*edge_shape, size]" if last else "[*edge_shape]"
         check_shape(name, values, axes, [*shape, *last])

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from rrn.checks import check_rank
+from rrn.checks import check_numbers, check_rank
 from rrn.graphs.checks import (
     check_edges,
     check_globals,
@@ -23,7 +23,7 @@ class FullyConnectedGraph(GraphValue):
       mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding.
 
     Raises:
-      ValueError: the mask is not of rank 2.
+      ValueError: the mask is not of rank 2, or not of numbers.
     """
 
     __name__ = "rrn.FullyConnectedGraph"  # in SavedModels
@@ -31,6 +31,7 @@ class FullyConnectedGraph(GraphValue):
     mask: tf.Tensor
 
     def __init__(self, mask: tf.Tensor):
+        check_numbers("FullyConnectedGraph: mask", mask)
         self.mask = tf.cast(mask, tf.float32)
         check_rank("FullyConnectedGraph: mask", self.mask, 2)
 

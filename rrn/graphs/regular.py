@@ -7,6 +7,7 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from rrn.checks import check_sizes
 from rrn.edge_layers import EdgeLayerSums
 from rrn.graphs.checks import (
     check_edges,
@@ -36,7 +37,8 @@ class RegularGraph(GraphValue):
       batch: the number of graphs.
 
     Raises:
-      ValueError: neighbours are not of rank 2, or are no integers; the batch is no integer.
+      ValueError: neighbours are not of rank 2, or are no integers; the batch is no integer, or
+        below 0.
     """
 
     __name__ = "rrn.RegularGraph"  # in SavedModels
@@ -49,6 +51,8 @@ class RegularGraph(GraphValue):
     def __init__(self, neighbours: tf.Tensor, batch: int | tf.Tensor):
         self.neighbours = index_tensor("RegularGraph: neighbours", neighbours, 2)
         whole = isinstance(batch, (int, np.integer))
+        if whole:
+            check_sizes("RegularGraph", 0, batch=batch)
         self.batch = int(batch) if whole else index_tensor("RegularGraph: batch", batch, 0)
         known = tf.get_static_value(self.neighbours)
         self.known_text = None if known is None else json.dumps(known.tolist())

@@ -28,8 +28,8 @@ class SparseGraph(GraphValue):
       num_graphs: the number of graphs.
 
     Raises:
-      ValueError: an argument has a wrong rank or holds no integers, or there are not as many
-        senders as receivers.
+      ValueError: an argument has a wrong rank or holds no integers, there are not as many senders
+        as receivers, or more than one graph without `node_graph`.
     """
 
     __name__ = "rrn.SparseGraph"  # in SavedModels
@@ -51,10 +51,16 @@ class SparseGraph(GraphValue):
         self.senders = index_tensor("SparseGraph: senders", senders, 1)
         self.receivers = index_tensor("SparseGraph: receivers", receivers, 1)
         self.num_nodes = index_tensor("SparseGraph: num_nodes", num_nodes, 0)
+        self.num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, 0)
         if node_graph is None:
+            known = tf.get_static_value(self.num_graphs)
+            if known is not None and known > 1:
+                raise ValueError(
+                    f"SparseGraph: num_graphs={known} needs node_graph, the graph of every node, "
+                    "got None"
+                )
             node_graph = tf.zeros([self.num_nodes], tf.int32)
         self.node_graph = index_tensor("SparseGraph: node_graph", node_graph, 1)
-        self.num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, 0)
         check_shape("SparseGraph: receivers", self.receivers, "[edges]", self.senders.shape)
         nodes = tf.get_static_value(self.num_nodes)
         check_shape("SparseGraph: node_graph", self.node_graph, "[nodes]", [nodes])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from rrn.checks import check_shape
+from rrn.checks import check_integers, check_shape
 from rrn.graphs.checks import (
     check_edges,
     check_globals,
@@ -30,7 +30,8 @@ class GraphUnion(GraphValue):
       part_graphs: integers `[parts]`, each part's number of graphs.
 
     Raises:
-      ValueError: there are no parts, a part is no graph, or there are not as many numbers as parts.
+      ValueError: there are no parts, a part is no graph, there are not as many numbers as parts, or
+        they are not the parts', as far as these are known.
     """
 
     __name__ = "rrn.GraphUnion"  # in SavedModels
@@ -45,6 +46,9 @@ class GraphUnion(GraphValue):
         part_nodes: tf.Tensor | Sequence[int],
         part_graphs: tf.Tensor | Sequence[int],
     ):
+        if not isinstance(parts, (list, tuple)):
+            got = type(parts).__name__
+            raise ValueError(f"GraphUnion: parts must be a list of graphs, got {got}")
         self.parts = tuple(parts)
         for i, part in enumerate(self.parts):
             if not isinstance(part, GraphValue):
@@ -56,6 +60,7 @@ class GraphUnion(GraphValue):
             raise ValueError("GraphUnion: parts must hold at least one graph, got none")
         self.part_nodes = self._numbers("part_nodes", part_nodes)
         self.part_graphs = self._numbers("part_graphs", part_graphs)
+        self._check_numbers()
 
     def known_sizes(self) -> KnownSizes:
         sizes = [part.known_sizes() for part in self.parts]
@@ -116,15 +121,22 @@ class GraphUnion(GraphValue):
     def validate(self) -> None:
         for part in self.parts:
             part.validate()
+        for name in ("part_nodes", "part_graphs"):
+            known_value(f"GraphUnion.validate: {name}", getattr(self, name))
+        self._check_numbers()
+
+    def _check_numbers(self):
+        """Refuses numbers that are not the parts', where both are known."""
         sizes = [part.known_sizes() for part in self.parts]
         for name, right in (
             ("part_nodes", [size.nodes for size in sizes]),
             ("part_graphs", [size.graphs for size in sizes]),
         ):
-            got = known_value(f"GraphUnion.validate: {name}", getattr(self, name)).tolist()
-            if got != right:
+            known = tf.get_static_value(getattr(self, name))
+            got = right if known is None else list(map(int, known))
+            if any(r not in (None, g) for r, g in zip(right, got, strict=True)):
                 raise ValueError(
-                    f"GraphUnion.validate: {name} must be what the parts have, {right}, got {got}"
+                    f"GraphUnion: {name} must be what the parts have, {right}, got {got}"
                 )
 
     def _split(self, nodes):
@@ -135,4 +147,5 @@ class GraphUnion(GraphValue):
         check_shape(f"GraphUnion: {name}", numbers, "[parts]", [len(self.parts)])
         if tf.is_tensor(numbers) or any(tf.is_tensor(number) for number in numbers):
             return index_tensor(f"GraphUnion: {name}", numbers, 1)
+        check_integers(f"GraphUnion: {name}", numbers)
         return tuple(int(number) for number in numbers)

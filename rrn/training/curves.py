@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # only drawing needs it
 
 RUN = {"update", "seconds", "examples_per_second", "split", "stage"}  # no metrics
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
+FEW = 30  # points that are marked: one alone makes no line
 TOGETHER = 8  # so many curves can be told apart in one panel
 COLUMNS = 5, 6, 7  # of small panels, if there are more; those that leave the fewest places empty
 WIDTH, PANEL, SMALL = 11, 2.8, 1.6  # inches: of the figure, and the panels' heights
@@ -35,7 +36,7 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Qua
 
     A kind is a metric, all metrics of one name before the slash, or a metric that is a list. Where
     a kind has many curves, each has a small panel of its own, with the summary ("all", "mean") in
-    all of them. A grey line is where a stage begins.
+    all of them. A curve without a number is left out. A grey line is where a stage begins.
 
     Args:
       lines: the run's training or validation lines of metrics.jsonl, at least one.
@@ -45,6 +46,7 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Qua
       The figure.
     """
     from matplotlib.figure import Figure  # only drawing needs it
+    from matplotlib.ticker import MaxNLocator
 
     quantities = {**QUANTITIES, **quantities}
     kinds = sorted(_by_kind(lines, quantities).items())
@@ -70,6 +72,7 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Qua
         part.suptitle(_quantity(kind, quantities).title)
         part.supxlabel("updates", fontsize="medium")
     for axes in figure.axes:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         for update in begins:
             axes.axvline(update, color="0.8", zorder=0)
     return figure
@@ -87,7 +90,7 @@ def _draw_together(axes, curves):
         style = {"color": colormaps["viridis"](0.9 * i / len(curves))}
         if label in SUMMARIES:
             style = SUMMARY
-        axes.plot(*zip(*points, strict=True), label=label, **style)
+        _plot(axes, points, label, **style)
     if len(curves) > 1:
         axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
@@ -102,8 +105,8 @@ def _draw_apart(part, curves):
         axes = part.add_subplot(rows, columns, i + 1, sharex=first, sharey=first)
         first = first or axes
         for summary, its_points in summaries.items():
-            axes.plot(*zip(*its_points, strict=True), label=summary, **SUMMARY)
-        axes.plot(*zip(*points, strict=True), label=label)
+            _plot(axes, its_points, summary, **SUMMARY)
+        _plot(axes, points, label)
         axes.set_title(label, fontsize="small")
         axes.tick_params(labelsize="small", labelleft=i % columns == 0)
         axes.tick_params(labelbottom=i + columns >= len(apart))
@@ -111,8 +114,13 @@ def _draw_apart(part, curves):
         part.legend(first.lines[: len(summaries)], [*summaries], loc="outside upper right")
 
 
+def _plot(axes, points, label, **style):
+    marker = "." if len(points) <= FEW else ""
+    axes.plot(*zip(*points, strict=True), label=label, marker=marker, **style)
+
+
 def _by_kind(lines, quantities):
-    """Kind -> {curve's name: [(update, value)]}; what a line does not have is left out."""
+    """Kind -> {curve's name: [(update, value)]}; what no line has is left out."""
     kinds = {}
     for line in lines:
         for name in line.keys() - RUN:
@@ -128,7 +136,10 @@ def _by_kind(lines, quantities):
             for label, value in values.items():
                 value = math.nan if value is None else quantity.factor * value
                 curves.setdefault(label, []).append((line["update"], value))
-    return {kind: dict(sorted(curves.items(), key=_by_number)) for kind, curves in kinds.items()}
+    for kind, curves in kinds.items():
+        known = [curve for curve in curves.items() if not all(math.isnan(v) for _, v in curve[1])]
+        kinds[kind] = dict(sorted(known, key=_by_number))
+    return {kind: curves for kind, curves in kinds.items() if curves}
 
 
 def _in_words(label):

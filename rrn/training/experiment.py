@@ -358,7 +358,7 @@ class Experiment:
         workdir.write_json("results.json", written)
         table = self.task.table(results)
         print(table)
-        print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples)} examples")
+        print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples):,} examples")
         if notes:
             print(f"trained on {self.data.attributes.get('file', self.data.path)}: {notes}")
         figures = self.task.figures(results)

@@ -2,6 +2,7 @@
 stopped.
 """
 
+import math
 import signal
 import time
 from collections.abc import Mapping
@@ -94,7 +95,8 @@ class Progress:
 
         Args:
           update: the number of updates so far.
-          means: name -> mean since the last report, a scalar or a vector.
+          means: name -> mean since the last report, a scalar or a vector; NaN of what has not
+            occurred, which is not shown.
           stage: the stage's name, None where the run has one alone.
         """
         now = time.monotonic()
@@ -154,7 +156,11 @@ class Progress:
 
 def _shown(metrics):
     """Names of the losses, then of the task's other scalars."""
-    scalars = [name for name, value in metrics.items() if not isinstance(value, list)]
+    scalars = [
+        name
+        for name, value in metrics.items()
+        if not isinstance(value, list) and not math.isnan(value)
+    ]
     others = [n for n in scalars if not n.endswith(("loss", "gradient_norm", "learning_rate"))]
     return [name for name in scalars if name.endswith("loss")] + others
 

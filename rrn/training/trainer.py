@@ -262,8 +262,8 @@ class Trainer(tf.Module):
           num_updates: how many updates, an integer scalar.
 
         Returns:
-          (name -> mean over the updates, the number of the first update whose loss or gradient was
-          not finite, -1 if none).
+          (name -> mean over the updates, NaN of what did not occur; the number of the first update
+          whose loss or gradient was not finite, -1 if none).
         """
         return self._train(self.plan.stage(int(self.update)).name, iterators, num_updates)
 
@@ -278,5 +278,5 @@ class Trainer(tf.Module):
                 metrics, finite = self._functions[stage](tuple(next(i) for i in iterators))
                 totals = tf.nest.map_structure(tf.add, totals, metrics)
                 bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
-            means = {name: tf.math.divide_no_nan(s, n) for name, (s, n) in totals.items()}
+            means = {name: s / n for name, (s, n) in totals.items()}
             return means, bad_update

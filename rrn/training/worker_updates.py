@@ -92,7 +92,7 @@ class Means:
           (name -> mean, the first update that was not finite, -1 if none).
         """
         with np.errstate(invalid="ignore"):
-            means = {n: np.nan_to_num(np.divide(*pair)) for n, pair in self._totals.items()}
+            means = {n: np.divide(*pair) for n, pair in self._totals.items()}
         return {**means, **others}, np.int64(self.bad_update)
 
 

@@ -1,9 +1,10 @@
 """Batches of sparse graphs of different sizes in a pipeline."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from rrn import SparseGraph, batch_graphs
+from rrn import RegularGraph, SparseGraph, batch_graphs
 
 ROW, ROWS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, 2])
 
@@ -56,3 +57,12 @@ def test_batches_of_batches_and_of_tuples_and_of_graphs_alone():
     np.testing.assert_array_equal(graph.sum_nodes(features)[:, 0], [9, 1, 16, 4])
     (alone,) = pairs.map(lambda graph, _: graph).take(2).apply(batch_graphs(2))
     assert alone.receivers.numpy().tolist() == [1, 2]
+
+
+def test_a_wrong_batch_size_and_graphs_of_other_forms_are_named():
+    for wrong in (0, 2.5):
+        with pytest.raises(ValueError, match="batch_graphs: batch_size must be an integer of at"):
+            batch_graphs(wrong)
+    dataset = tf.data.Dataset.from_tensors((RegularGraph([[1], [0]], 1), 1))
+    with pytest.raises(ValueError, match="graphs must be SparseGraphs, got a RegularGraph"):
+        dataset.apply(batch_graphs(2))

@@ -1,5 +1,6 @@
 """Wrong arguments of graphs, and what `validate` finds: each error names what would be right."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -23,7 +24,7 @@ def union():
     return GraphUnion([pair(), ring()], [2, 6], [1, 2])
 
 
-NO_EDGES = r"must be integers, got float32; no edges at all are tf.zeros\(\[0\], tf.int32\)"
+NO_EDGES = r"must be integers, got float32; none at all are tf.zeros\(\[{}\], tf.int32\)"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,36 @@ NO_EDGES = r"must be integers, got float32; no edges at all are tf.zeros\(\[0\],
         (lambda: SparseGraph([0.0], [0], 1), "SparseGraph: senders must be integers, got float32$"),
         (
             lambda: SparseGraph([], [], 1),
-            NO_EDGES,
+            NO_EDGES.format("0"),
+        ),
+        (lambda: RegularGraph([[], []], 1), NO_EDGES.format("2, 0")),
+        (lambda: SparseGraph(None, [0], 1), "SparseGraph: senders must be integers, got None"),
+        (lambda: SparseGraph(["a"], [0], 1), "SparseGraph: senders must be .*, got strings"),
+        (lambda: SparseGraph([0], [0], None), "num_nodes must be integers, got None"),
+        (lambda: SparseGraph([0], [0], -2), "num_nodes must be at least 0, got -2"),
+        (lambda: SparseGraph([0], [0], 1, [0], -1), "num_graphs must be at least 0, got -1"),
+        (
+            lambda: SparseGraph([0], [0], 1, num_graphs=2),
+            "SparseGraph: num_graphs=2 needs node_graph, .*, got None",
+        ),
+        (
+            lambda: SparseGraph(np.array([0, 2**32]), [0, 0], 1),
+            "senders must be at most 2147483647, got 4294967296",
+        ),
+        (lambda: RegularGraph([[1], [0, 1]], 1), r"neighbours must be integers, got \[\[1\], \["),
+        (lambda: RegularGraph([[0]], -3), "RegularGraph: batch must be .* at least 0, got -3"),
+        (lambda: FullyConnectedGraph(None), "FullyConnectedGraph: mask must be .*, got None"),
+        (lambda: FullyConnectedGraph([["a"]]), r"mask must be .*, got \[\['a'\]\]"),
+        (lambda: GraphUnion(pair(), [2], [1]), "parts must be a list of graphs, got SparseGraph"),
+        (lambda: GraphUnion([pair()], [2.5], [1]), "part_nodes must be integers, got float64"),
+        (lambda: GraphUnion([pair()], ["a"], [1]), r"part_nodes must be .*, got \['a'\]"),
+        (
+            lambda: GraphUnion([pair(), ring()], [2, 5], [1, 2]),
+            r"part_nodes must .* \[2, 6\], got \[2, 5\]",
+        ),
+        (
+            lambda: GraphUnion([pair()], [2], tf.constant([2])),
+            r"part_graphs must .* \[1\], got \[2\]",
         ),
         (
             lambda: SparseGraph([0, 0], [0], 1),
@@ -124,14 +154,6 @@ def test_the_cases_are_valid(form):
         (lambda: RegularGraph([[1], [2]], 3), r"neighbours\[1, 0\] must be from 0 to 1, got 2"),
         (lambda: FullyConnectedGraph([[1.0, 0.5]]), "mask must be 0 or 1, got 0.5"),
         (
-            lambda: GraphUnion([pair(), ring()], [2, 5], [1, 2]),
-            r"part_nodes must .* \[2, 6\], got \[2, 5\]",
-        ),
-        (
-            lambda: GraphUnion([pair()], [2], [2]),
-            r"part_graphs must .* \[1\], got \[2\]",
-        ),
-        (
             lambda: GraphUnion([pair(), SparseGraph([3], [0], 2)], [2, 2], [1, 1]),
             r"SparseGraph.validate: senders\[0\] must be from 0 to 1, got 3",
         ),
@@ -141,6 +163,16 @@ def test_validate_names_the_first_wrong_value(make, message):
     graph = make()
     with pytest.raises(ValueError, match=message):
         graph.validate()
+
+
+def test_validate_finds_a_unions_numbers_that_a_function_did_not_know():
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.int32)], autograph=False)
+    def union_of(part_nodes):
+        return GraphUnion([pair(), ring()], part_nodes, [1, 2])
+
+    union_of(tf.constant([2, 6])).validate()
+    with pytest.raises(ValueError, match=r"part_nodes must .* \[2, 6\], got \[2, 5\]"):
+        union_of(tf.constant([2, 5])).validate()
 
 
 def test_validate_wants_values_that_are_known():

@@ -88,3 +88,12 @@ def test_a_line_is_where_a_stage_begins():
     loss, begins = panels["loss"].lines
     assert loss.get_xydata().tolist() == [[10, 3.0], [20, 2.0]]  # of one stage only
     assert begins.get_xdata() == [20, 20]  # after the last update of the stage before
+
+
+def test_what_has_no_number_is_left_out_and_one_number_is_a_mark():
+    lines = [{"update": 20, "loss": 1.0, "psnr": None, "accuracy_by_kind": [0.5, None]}]
+    figure, panels = draw(lines, accuracy_by_kind=Quantity("right by kind, %", 100, "kind"))
+    assert list(panels) == ["right by kind, %", "loss"]
+    kinds = panels["right by kind, %"].lines
+    assert [(line.get_label(), line.get_marker()) for line in kinds] == [("kind 0", ".")]
+    assert all(tick == int(tick) for axes in figure.axes for tick in axes.get_xticks())

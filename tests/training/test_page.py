@@ -74,7 +74,7 @@ def test_results_figures_config_and_variables_are_shown(page):
     assert page.texts("h1") == ["configs/babi.py:quick"]
     assert page.texts("header p") == [
         "test split of data/babi.h5, 20,000 examples",
-        "Task 3: simulated stories",
+        "Training data: Task 3: simulated stories",
     ]
     assert page.texts("#results th, #results td, #results p") == [
         *("error, %", "step 1", "paper"),
@@ -137,6 +137,8 @@ def test_it_fits_a_phone_and_prints(page):
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     page.evaluate("document.getElementById('after').click()")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+    tops = "new Set(['before', 'choice', 'after'].map(id => document.getElementById(id).offsetTop))"
+    assert page.evaluate(f"{tops}.size") == 1  # in a row
     small = "[...document.querySelectorAll('button')].filter(b => b.offsetHeight < 40).length"
     assert page.evaluate(small) == 0
     assert page.texts("#shown") == []

@@ -91,10 +91,10 @@ def test_means_are_weighted_by_counts_over_updates_and_towers():
     np.testing.assert_allclose(means["learning_rate"], 0.01, rtol=1e-6)
 
 
-def test_what_no_example_counts_for_has_the_mean_zero():
+def test_what_no_example_counts_for_has_no_mean():
     trainer, iterators = line_trainer([[[1, 2]]])
     means, _ = trainer.train(iterators, tf.constant(1))
-    assert means["y_by_kind"][0] == 0 and np.isfinite(means["y_by_kind"][1])
+    assert np.isnan(means["y_by_kind"][0]) and np.isfinite(means["y_by_kind"][1])
 
 
 def test_loss_and_gradients_are_those_of_the_mean_over_all_examples():

@@ -49,7 +49,7 @@ def check_puzzles(puzzles: Sequence[str] | np.ndarray, name: Callable[[int], str
     Raises:
       ValueError: a puzzle is malformed, or a given is twice in a row, column or box.
     """
-    if isinstance(puzzles, str) or not len(puzzles):
+    if isinstance(puzzles, str) or not hasattr(puzzles, "__len__") or not len(puzzles):
         raise ValueError(f"expected a list of puzzles or digits [n, 81], got {puzzles!r}")
     digits = _parse(puzzles, name) if isinstance(puzzles[0], str) else np.asarray(puzzles)
     if digits.ndim != 2 or digits.shape[1] != 81 or digits.dtype.kind not in "iu":

@@ -15,6 +15,7 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
+from rrn.checks import check_sizes
 from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
@@ -72,9 +73,10 @@ def solve_sudoku(
       The solutions, which may be invalid.
 
     Raises:
-      ValueError: a puzzle is malformed or its givens contradict each other; no weights, or not of
-        this model.
+      ValueError: a puzzle is malformed or its givens contradict each other; num_steps or tries is
+        below 1; no weights, or not of this model.
     """
+    check_sizes("solve_sudoku", num_steps=num_steps, tries=tries)
     puzzles = [puzzles] if isinstance(puzzles, str) else puzzles
     digits = check_puzzles(puzzles, "puzzle {}".format)
     return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits, tries)

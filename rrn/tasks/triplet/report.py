@@ -135,7 +135,8 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
             points = places[labels == digit, 2 * i : 2 * i + 2]
             axes.scatter(*points.T, s=2, color=f"C{digit}", label=digit)
         axes.set(xlabel=f"principal axis {2 * i + 1}", ylabel=f"principal axis {2 * i + 2}")
-    axes.legend(fontsize=7, markerscale=4)
+    beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    axes.legend(title="digit", fontsize="small", markerscale=4, **beside)
     return figure
 
 

@@ -65,6 +65,7 @@ WRONG = {
     "type": (np.zeros([2, 81]), ["integers", "float64"]),
     "a string": (BLANK, ["expected a list of puzzles"]),
     "none": ([], ["expected a list of puzzles", "[]"]),
+    "a number": (5, ["expected a list of puzzles", "got 5"]),
 }
 
 
@@ -76,6 +77,12 @@ def test_what_is_wrong_with_a_puzzle_is_said_in_one_line(case):
     message = str(error.value)
     assert all(part in message for part in parts), message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["num_steps", "tries"])
+def test_numbers_below_one_are_named(name):
+    with pytest.raises(ValueError, match=f"solve_sudoku: {name} must be .* at least 1, got 0"):
+        solve_sudoku(BLANK, **{name: 0})
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,10 @@ def test_the_picture_shows_the_principal_axes():
     rng = np.random.default_rng(0)
     labels = np.repeat([2, 5], 40)
     embeddings = rng.normal(size=[80, 6]) * [5, 0.1, 3, 0.2, 0.3, 9]
-    left, right = draw_embeddings(embeddings, labels).axes
+    figure = draw_embeddings(embeddings, labels)
+    left, right = figure.axes
+    figure.draw_without_rendering()
+    assert right.get_legend().get_window_extent().x0 >= right.get_window_extent().x1  # outside
     spread = [
         np.std(np.concatenate([c.get_offsets() for c in a.collections]), axis=0)
         for a in (left, right)
