@@ -38,10 +38,10 @@ SETTINGS = {
     "mnist_cnn": {"train.batch_size": 32},
     "mnist_cnn:article": {"train.batch_size": 128},
     "vgg19": {"train.batch_size": 8, "model.input_size": 32},
-    "vgg19:quick": {"train.batch_size": 32},
+    "vgg19:quick": {"train.batch_size": 16},
 }
 # Some minutes on two cores.
-UPDATES = {"mnist_cnn": 1000, "mnist_cnn:article": 1200, "vgg19": 200, "vgg19:quick": 600}
+UPDATES = {"mnist_cnn": 1000, "mnist_cnn:article": 1200, "vgg19": 200, "vgg19:quick": 700}
 POLL_SECONDS = 0.02
 OUTSIDE = {"fontsize": "small", "loc": "center left", "bbox_to_anchor": (1.01, 0.5)}  # legends
 NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
