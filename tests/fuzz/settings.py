@@ -179,16 +179,20 @@ def _start_config(path):
     return _start([f"--config={path}"], path.parent / "out")
 
 
-def _line(line, *names):
+def _line(line, *names, wrong=True):
     def apply(path):
         path.write_text(path.read_text().replace("# here", line))
 
-    return Change(apply, ("config.py", *names), words=line)
+    return Change(apply, ("config.py", *names), wrong, line)
 
 
 def _stage(name, value):
-    return _line(f"config.train.stages = ({{'name': 'a', 'num_updates': 2, '{name}': {value}}},)",
-                 f"train.stages[0].{name}")  # fmt: skip
+    stage = f"{{'name': 'a', 'num_updates': 2, '{name}': {value}}}"
+    return _line(
+        f"config.train.num_updates = 0; config.train.stages = ({stage},)",
+        *(f"train.stages[0].{name}", "not used"),
+        wrong=value not in ("'x'", "()", "{}"),  # these are right for some
+    )
 
 
 CONFIG_FILES = st.one_of(
