@@ -1,4 +1,4 @@
-"""Fields of a config, flags, options of data_prep, TF_CONFIG, and puzzles.
+"""Config files and their fields, flags, options of data_prep, TF_CONFIG, and puzzles.
 
 An input is a text file: the words of a command line as JSON, the value of TF_CONFIG, or a puzzle.
 main.py runs as far as its start, which must notice what is wrong.
@@ -373,7 +373,7 @@ KINDS = {
     "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.2),
     "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.3),
     "config files' text": Kind(
-        "config.py", _write_config, _start_config, damages(wrong=False), share=0.1
+        "config.py", _write_config, _start_config, damages(wrong=False), share=0.2
     ),
     "data_prep's options": Kind(
         "data_prep.json",
