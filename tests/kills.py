@@ -33,14 +33,15 @@ from tests.helpers import ROOT, write_babi_texts
 
 LIMIT = 600  # seconds for a run that nobody kills
 LINES = 16  # after which of a run's lines it is killed, at most
-UPDATES, CHECKPOINT = 120, 6
+UPDATES, VALIDATION, CHECKPOINT = 60, 20, 4
 FLAGS = [
     *("--config=configs/babi.py:test", "--config.model.hidden_size=16"),
     *("--config.model.encoding_size=6", "--config.model.num_steps=1"),
     *("--config.model.num_parts=1", "--config.model.max_facts=6"),
-    *(f"--config.train.num_updates={UPDATES}", "--config.train.evaluate_every_updates=24"),
+    f"--config.train.num_updates={UPDATES}",
+    f"--config.train.evaluate_every_updates={VALIDATION}",
     *(f"--config.train.checkpoint_every_updates={CHECKPOINT}", "--config.train.average_decay=0.9"),
-    "--config.train.log_every_updates=3",
+    "--config.train.log_every_updates=2",
 ]
 CLUSTER = [
     *("--local_cluster=ps=2,worker=2", "--config.variables.policy=balanced"),
@@ -117,7 +118,7 @@ def _phase(text, before):
         return "after a validation: weights and best state"
     if match := re.match(r"update (\d+)/", last):
         update = int(match[1])
-        if update % 24 == 0:
+        if update % VALIDATION == 0:
             return "validation"
         return "checkpoint" if update % CHECKPOINT == 0 else "training"
     if before == UPDATES or any(line.startswith("update ") for line in lines):

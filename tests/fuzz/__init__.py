@@ -6,7 +6,8 @@ what is wrong, or in the result of the undamaged input. Nothing but the output m
 attempts.py   an input, what may be wrong with it, and how an attempt at it ends
 campaign.py   the kinds of inputs, and how many attempts at them end how
 damage.py     random damage of files: archives, texts, prepared files, weights, checkpoints
+sources.py    sources that are whole, and whose contents are wrong: archives, texts, arrays
 contents.py   files that are whole, and whose contents are wrong: prepared files and weights
-settings.py   fields of a config, flags, options of data_prep, TF_CONFIG, puzzles
+settings.py   config files and their fields, flags, options of data_prep, TF_CONFIG, puzzles
 commands.py   runs a command in a fork of this process
 """

@@ -1,4 +1,4 @@
-"""Fields of a config, flags, options of data_prep, TF_CONFIG, and puzzles.
+"""Config files and their fields, flags, options of data_prep, TF_CONFIG, and puzzles.
 
 An input is a text file: the words of a command line as JSON, the value of TF_CONFIG, or a puzzle.
 main.py runs as far as its start, which must notice what is wrong.
@@ -179,16 +179,20 @@ def _start_config(path):
     return _start([f"--config={path}"], path.parent / "out")
 
 
-def _line(line, *names):
+def _line(line, *names, wrong=True):
     def apply(path):
         path.write_text(path.read_text().replace("# here", line))
 
-    return Change(apply, ("config.py", *names), words=line)
+    return Change(apply, ("config.py", *names), wrong, line)
 
 
 def _stage(name, value):
-    return _line(f"config.train.stages = ({{'name': 'a', 'num_updates': 2, '{name}': {value}}},)",
-                 f"train.stages[0].{name}")  # fmt: skip
+    stage = f"{{'name': 'a', 'num_updates': 2, '{name}': {value}}}"
+    return _line(
+        f"config.train.num_updates = 0; config.train.stages = ({stage},)",
+        *(f"train.stages[0].{name}", "not used"),
+        wrong=value not in ("'x'", "()", "{}"),  # these are right for some
+    )
 
 
 CONFIG_FILES = st.one_of(
@@ -369,7 +373,7 @@ KINDS = {
     "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.2),
     "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.3),
     "config files' text": Kind(
-        "config.py", _write_config, _start_config, damages(wrong=False), share=0.1
+        "config.py", _write_config, _start_config, damages(wrong=False), share=0.2
     ),
     "data_prep's options": Kind(
         "data_prep.json",
