@@ -235,7 +235,7 @@ class Experiment:
     def _train_until_done(self, trainer, update_maker, arrays, inputs, checkpoints, stop):
         config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
-        progress = Progress(self.workdir, plan.num_updates, config.batch_size)
+        progress = Progress(self.workdir, plan.num_updates, update_maker.batch_size)
         num_done = int(trainer.update)
         shares = None
         update_maker.use(inputs, shares)

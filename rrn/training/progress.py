@@ -76,7 +76,7 @@ class Progress:
       batch_size: the number of examples of an update.
     """
 
-    def __init__(self, workdir: Workdir, num_updates: int, batch_size: int):
+    def __init__(self, workdir: Workdir, num_updates: int, batch_size: float):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()

@@ -33,7 +33,18 @@ def count_up(variable: tf.Variable) -> tf.Tensor:
 
 
 class UpdateMaker(abc.ABC):
-    """What makes a trainer's updates: all devices together, or each by itself."""
+    """What makes a trainer's updates: all devices together, or each by itself.
+
+    Attributes:
+      trainer: the trainer.
+    """
+
+    trainer: Trainer
+
+    @property
+    def batch_size(self) -> float:
+        """The number of examples of an update."""
+        return self.trainer.config.batch_size
 
     @abc.abstractmethod
     def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
@@ -309,6 +320,11 @@ class FirstGradients(UpdateMaker):
             )
         for number in range(len(trainer.devices)):
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
+
+    @property
+    def batch_size(self) -> float:
+        """The number of examples of `num_gradients` gradients, each of a worker's own batch."""
+        return super().batch_size * self.num_gradients / len(self.trainer.devices)
 
     def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
         """Takes inputs; an update that a late worker is in the middle of keeps those it has."""

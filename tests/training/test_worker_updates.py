@@ -191,6 +191,7 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
     updates._gradients[trainer.plan.stages[0].name] = make_gradients
     assert trainer.update == 1 and bad_update == -1 and means["gradients_dropped"] == 0
     assert len(taken) == 5 and set(taken) == {0, 1} and updates._further == 0
+    assert updates.batch_size == 5 * BATCH_SIZE / 2
     expected, inputs = make(2)
     stage, towers = expected.plan.stages[0], []
     for number in range(2):
