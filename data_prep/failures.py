@@ -51,7 +51,14 @@ def error_line(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
-    """Within it an error of the system names the file that is written, as on a full disk."""
+    """Within it an error of the system names the file that is written, as on a full disk.
+
+    Args:
+      path: the file.
+
+    Raises:
+      OSError: the system's error, with the file's name.
+    """
     try:
         yield
     except OSError as error:

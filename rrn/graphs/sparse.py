@@ -51,16 +51,18 @@ class SparseGraph(GraphValue):
         self.senders = index_tensor("SparseGraph: senders", senders, 1)
         self.receivers = index_tensor("SparseGraph: receivers", receivers, 1)
         self.num_nodes = index_tensor("SparseGraph: num_nodes", num_nodes, 0)
-        self.num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, 0)
+        num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, 0)
         if node_graph is None:
-            known = tf.get_static_value(self.num_graphs)
+            known = tf.get_static_value(num_graphs)
             if known is not None and known > 1:
                 raise ValueError(
                     f"SparseGraph: num_graphs={known} needs node_graph, the graph of every node, "
                     "got None"
                 )
             node_graph = tf.zeros([self.num_nodes], tf.int32)
+        # In the order of the fields, which is that of a saved signature's arguments.
         self.node_graph = index_tensor("SparseGraph: node_graph", node_graph, 1)
+        self.num_graphs = num_graphs
         check_shape("SparseGraph: receivers", self.receivers, "[edges]", self.senders.shape)
         nodes = tf.get_static_value(self.num_nodes)
         check_shape("SparseGraph: node_graph", self.node_graph, "[nodes]", [nodes])
