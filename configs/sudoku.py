@@ -101,11 +101,12 @@ def segments() -> ConfigDict:
     config.train.num_updates = 10_000
     config.train.optimizer = "muon"
     config.train.muon_exclude = "embedding|readout"
-    config.train.learning_rate = 2e-3
+    config.train.learning_rate = 1.5e-3
     config.train.average_decay = 0.998
-    config.train.max_segments = 6
-    config.train.error_share = 0.5
-    config.train.evaluate_every_updates = 2_000
+    config.train.max_segments = 8
+    config.train.leave_probability = 0.7
+    config.train.error_share = 0.8
+    config.train.evaluate_every_updates = 500
     config.train.validation_examples = 360
     return config
 

@@ -23,6 +23,7 @@ from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
     REFUSED,
+    SILENT_SECONDS,
     Cluster,
     describe,
     find_missing,
@@ -173,7 +174,9 @@ def reporting_failures(
     TensorFlow usually notices at once that a process has failed. Where it does not, this process
     ends all the same: a process of the cluster that refuses connections is lost after `2 *
     GONE_SECONDS`, and one that does not answer, because it is stopped or its machine has vanished,
-    after about twice `SILENT_SECONDS`.
+    after about twice `SILENT_SECONDS`. Where TensorFlow waits for such a process and lets no other
+    Python thread run meanwhile, as when it hands out a new function, a process beside this one
+    notices it.
 
     Args:
       cluster: the `Cluster` to which this process is connected as its chief.
@@ -187,10 +190,17 @@ def reporting_failures(
     """
     over = threading.Event()
     processes = cluster.processes("ps", "worker")
+    members = {child.name: child.pid for child in multiprocessing.active_children()}
+    beats, ours = multiprocessing.Pipe(duplex=False)
+    beside = multiprocessing.get_context("forkserver").Process(
+        target=_watch_chief, args=(beats, os.getpid(), processes, members), daemon=True
+    )
+    beside.start()
 
     def watch():
         missing_since, noted = {}, set()
         while not over.wait(PROBE_SECONDS):
+            ours.send(None)
             missing, now = find_missing(processes), time.monotonic()
             missing_since = {p: missing_since.get(p, now) for p in missing}
             lost = {p: now - t for p, t in missing_since.items() if now - t > 2 * GONE_SECONDS}
@@ -217,6 +227,37 @@ def reporting_failures(
         raise
     finally:
         over.set()
+        beside.kill()
+        beside.join()
+
+
+def _watch_chief(beats, chief, processes, members):
+    """Frees or ends a chief whose threads stand still while a process does not answer.
+
+    If the chief has started that process, it is killed: then TensorFlow's call in the chief fails,
+    and the chief itself says what has happened. Else the chief is killed.
+
+    Args:
+      beats: gets something from the chief in every `PROBE_SECONDS`, as long as its threads run.
+      chief: its process id.
+      processes: the cluster's workers and servers.
+      members: name -> id of those that the chief has started.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(EOFError):  # the chief has ended
+        while True:
+            if beats.poll(SILENT_SECONDS):
+                beats.recv()
+                continue
+            missing = find_missing(processes)
+            starts = tuple(f"{role} {index} (" for role, index, _ in missing)
+            silent = [pid for name, pid in members.items() if name.startswith(starts)]
+            if missing and not silent:
+                print(f"error: {_lost(missing)}", file=sys.stderr, flush=True)
+                silent = [chief]
+            for pid in silent:
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _too_few_left(cluster, lost, missing, min_workers, return_seconds):
