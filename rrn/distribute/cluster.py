@@ -9,11 +9,14 @@ import contextlib
 import dataclasses
 import ipaddress
 import json
+import multiprocessing.connection
 import os
 import re
+import signal
 import socket
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 Process = tuple[str, int, str]  # role, index, address
@@ -237,6 +240,52 @@ def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) 
     with ThreadPoolExecutor(max(1, len(processes))) as pool:
         said = pool.map(lambda process: probe(process[2], timeout), processes)
         return {p: what for p, what in zip(processes, said, strict=True) if what}
+
+
+def lost_message(processes: Iterable[Process]) -> str:
+    """Says what has failed and what to do.
+
+    Args:
+      processes: the processes that are lost.
+
+    Returns:
+      A line.
+    """
+    return f"lost {describe(processes)}; the same command goes on from the last checkpoint"
+
+
+def watch_chief(
+    beats: multiprocessing.connection.Connection,
+    chief: int,
+    processes: Sequence[Process],
+    members: Mapping[str, int],
+) -> None:
+    """Frees or ends a chief whose threads stand still while a process does not answer.
+
+    If the chief has started that process, it is killed: then TensorFlow's call in the chief fails,
+    and the chief itself says what has happened. Else the chief is killed.
+
+    Args:
+      beats: gets something from the chief in every `PROBE_SECONDS`, as long as its threads run.
+      chief: its process id.
+      processes: the cluster's workers and servers.
+      members: name -> id of those that the chief has started.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(EOFError):  # the chief has ended
+        while True:
+            if beats.poll(SILENT_SECONDS):
+                beats.recv()
+                continue
+            missing = find_missing(processes)
+            starts = tuple(f"{role} {index} (" for role, index, _ in missing)
+            silent = [pid for name, pid in members.items() if name.startswith(starts)]
+            if missing and not silent:
+                print(f"error: {lost_message(missing)}", file=sys.stderr, flush=True)
+                silent = [chief]
+            for pid in silent:
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(processes: Sequence[Process], timeout: float) -> None:

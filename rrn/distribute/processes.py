@@ -23,13 +23,14 @@ from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
     REFUSED,
-    SILENT_SECONDS,
     Cluster,
     describe,
     find_missing,
     has_ended,
     host_port,
+    lost_message,
     wait_for,
+    watch_chief,
 )
 from rrn.distribute.devices import keep_freed_memory
 from rrn.distribute.listening import listening_only_on
@@ -193,7 +194,7 @@ def reporting_failures(
     members = {child.name: child.pid for child in multiprocessing.active_children()}
     beats, ours = multiprocessing.Pipe(duplex=False)
     beside = multiprocessing.get_context("forkserver").Process(
-        target=_watch_chief, args=(beats, os.getpid(), processes, members), daemon=True
+        target=watch_chief, args=(beats, os.getpid(), processes, members), daemon=True
     )
     beside.start()
 
@@ -205,7 +206,7 @@ def reporting_failures(
             missing_since = {p: missing_since.get(p, now) for p in missing}
             lost = {p: now - t for p, t in missing_since.items() if now - t > 2 * GONE_SECONDS}
             if _too_few_left(cluster, lost, missing, min_workers, return_seconds):
-                print(f"error: {_lost(lost)}", file=sys.stderr, flush=True)
+                print(f"error: {lost_message(lost)}", file=sys.stderr, flush=True)
                 for child in multiprocessing.active_children():  # also one that is stopped
                     child.kill()
                 os._exit(1)
@@ -219,45 +220,18 @@ def reporting_failures(
         yield
     except tf.errors.OpError as error:
         if gone := find_missing(processes):
-            raise ConnectionError(_lost(gone)) from error
+            raise ConnectionError(lost_message(gone)) from error
         found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
         if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
             role, index = found[1], int(found[2])  # it has come back since
-            raise ConnectionError(_lost([(role, index, cluster.addresses[role][index])])) from error
+            raise ConnectionError(
+                lost_message([(role, index, cluster.addresses[role][index])])
+            ) from error
         raise
     finally:
         over.set()
         beside.kill()
         beside.join()
-
-
-def _watch_chief(beats, chief, processes, members):
-    """Frees or ends a chief whose threads stand still while a process does not answer.
-
-    If the chief has started that process, it is killed: then TensorFlow's call in the chief fails,
-    and the chief itself says what has happened. Else the chief is killed.
-
-    Args:
-      beats: gets something from the chief in every `PROBE_SECONDS`, as long as its threads run.
-      chief: its process id.
-      processes: the cluster's workers and servers.
-      members: name -> id of those that the chief has started.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(EOFError):  # the chief has ended
-        while True:
-            if beats.poll(SILENT_SECONDS):
-                beats.recv()
-                continue
-            missing = find_missing(processes)
-            starts = tuple(f"{role} {index} (" for role, index, _ in missing)
-            silent = [pid for name, pid in members.items() if name.startswith(starts)]
-            if missing and not silent:
-                print(f"error: {_lost(missing)}", file=sys.stderr, flush=True)
-                silent = [chief]
-            for pid in silent:
-                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-                    os.kill(pid, signal.SIGKILL)
 
 
 def _too_few_left(cluster, lost, missing, min_workers, return_seconds):
@@ -271,10 +245,6 @@ def _too_few_left(cluster, lost, missing, min_workers, return_seconds):
     if any(missing[worker] != REFUSED for worker in workers):
         return True
     return sum(lost[worker] > return_seconds for worker in workers) == num_workers
-
-
-def _lost(processes):
-    return f"lost {describe(processes)}; the same command goes on from the last checkpoint"
 
 
 def _spec(cluster):
