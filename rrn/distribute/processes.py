@@ -201,7 +201,8 @@ def reporting_failures(
     def watch():
         missing_since, noted = {}, set()
         while not over.wait(PROBE_SECONDS):
-            ours.send(None)
+            with contextlib.suppress(OSError):  # the process beside this one may have been killed
+                ours.send(None)
             missing, now = find_missing(processes), time.monotonic()
             missing_since = {p: missing_since.get(p, now) for p in missing}
             lost = {p: now - t for p, t in missing_since.items() if now - t > 2 * GONE_SECONDS}
