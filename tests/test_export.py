@@ -173,6 +173,7 @@ def test_a_saved_model_needs_no_rrn(tmp_path):
 
 @pytest.fixture(scope="module")
 def babi():
+    tf.random.set_seed(0)  # before the fixture of each test does
     return load(ROOT / "pretrained/babi_hour.h5")
 
 

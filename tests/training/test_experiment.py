@@ -106,7 +106,7 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
         bad_update = 1 if spoilt == "loss" and trainer.update == 2 else -1
         return {"loss": 1.0}, bad_update
 
-    maker = types.SimpleNamespace(use=lambda inputs, shares: None, train=train)
+    maker = types.SimpleNamespace(use=lambda inputs, shares: None, train=train, batch_size=2)
     stop = types.SimpleNamespace(requested=False)
     said, good = {
         "weight": (f"update 2: {run.variables[0].name[:-2]}: not finite; ", 1),
