@@ -3,7 +3,7 @@
 import pytest
 from hypothesis.strategies import just
 
-from tests.fuzz import attempts
+from tests.fuzz import attempts, trainings
 from tests.fuzz.attempts import Change, Kind, attempt
 from tests.fuzz.campaign import KINDS, campaign, draw
 from tests.fuzz.damage import damages
@@ -15,7 +15,7 @@ def test_wrong_inputs_end_in_one_line_or_change_nothing():
     assert counts.keys() == KINDS.keys()
     for name, of in counts.items():
         assert not of.keys() & set(attempts.BAD), f"{name}: {of}"
-        assert of[attempts.ERROR] > 2, f"{name}: {of}"
+        assert of[attempts.ERROR] > 2 or name in trainings.KINDS, f"{name}: {of}"
 
 
 def test_the_same_seed_draws_the_same_changes():

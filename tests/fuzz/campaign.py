@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as with_seed
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz import contents, damage, sources
+from tests.fuzz import contents, damage, sources, trainings
 from tests.fuzz import settings as words
 from tests.fuzz.attempts import BAD, Change, attempt
 
-KINDS = {**damage.KINDS, **sources.KINDS, **contents.KINDS, **words.KINDS}
+KINDS = {**damage.KINDS, **sources.KINDS, **contents.KINDS, **words.KINDS, **trainings.KINDS}
 BLOCK = 200  # so many changes of a kind are drawn at once
 
 

@@ -54,7 +54,16 @@ def forked(function: Callable[[], int | None]) -> tuple[int, str]:
 
 def succeed(function: Callable[[], int | None]) -> None:
     """Runs a command in a fork; its error line is raised again, without `error: `."""
-    status, said = forked(function)
+    judge(*forked(function))
+
+
+def judge(status: int, said: str) -> None:
+    """Raises a command's error line again, without `error: `.
+
+    Args:
+      status: its exit status.
+      said: what it wrote to standard error.
+    """
     if status == 0:
         return
     lines = said.rstrip("\n").splitlines()

@@ -252,6 +252,10 @@ def _objects(names, seal):
     return st.builds(of, st.sampled_from(names), st.sampled_from(sorted(OBJECTS)))
 
 
+write_sudoku = _prepare(
+    *("sudoku", "--generate", "6", "--train_per_level", "2", "--valid_per_level", "1"),
+    *("--test_per_level", "1"),
+)
 KINDS = {
     "HDF5 objects": Kind("babi.h5", write_babi, verify_contents, _objects(BABI, seal), 0.5),
     "HDF5 objects of weights": Kind(
@@ -260,10 +264,7 @@ KINDS = {
     "bAbI contents": Kind("babi.h5", write_babi, verify_contents, _prepared_changes(BABI)),
     "Sudoku contents": Kind(
         "sudoku.h5",
-        _prepare(
-            *("sudoku", "--generate", "6", "--train_per_level", "2", "--valid_per_level", "1"),
-            *("--test_per_level", "1"),
-        ),
+        write_sudoku,
         verify_contents,
         _prepared_changes(_splits("puzzle", "solution", "givens", "pool_puzzle", "pool")),
     ),
