@@ -41,7 +41,8 @@ def config_error(error):
         raise error
     if isinstance(error, (AttributeError, LookupError)):
         what = "no such field in the config: " + what.strip("\"'")
-    elif not isinstance(error, flags.Error):  # a file that is no Python file has no place
+    elif not isinstance(error, flags.Error) or "parsing config file" in str(error):
+        # A file that is no Python file has no place.
         end(f"{file}: {what}")
     end(what, USAGE)
 

@@ -8,6 +8,7 @@ functions, by one that puts the address in. This needs Linux; elsewhere it is an
 
 import contextlib
 import ctypes
+import mmap
 import socket
 import struct
 import sys
@@ -73,6 +74,7 @@ def listening_only_on(host: str, port: int) -> Iterator[None]:
     before = [slot.value for slot in slots]
     try:
         for slot in slots:
+            _make_writable(slot)
             slot.value = ctypes.cast(replacement, ctypes.c_void_p).value
         yield
     finally:
@@ -83,6 +85,15 @@ def listening_only_on(host: str, port: int) -> Iterator[None]:
             f"TensorFlow's server does not listen on {host}:{port} alone "
             f"(open there: {[a.hex() for a in open_on]}); it would take commands from anywhere"
         )
+
+
+def _make_writable(slot):
+    """TensorFlow 2.18's libraries are linked so that their tables can only be read once filled."""
+    page = ctypes.addressof(slot) // mmap.PAGESIZE * mmap.PAGESIZE
+    protection = ctypes.c_int(mmap.PROT_READ | mmap.PROT_WRITE)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), protection):
+        raise OSError(ctypes.get_errno(), "mprotect of a table of imported functions failed")
 
 
 def _port_at(name):
