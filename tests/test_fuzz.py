@@ -11,11 +11,13 @@ from tests.fuzz.damage import damages
 
 @pytest.mark.slow
 def test_wrong_inputs_end_in_one_line_or_change_nothing():
-    counts = campaign(seed=0, minutes=2, count=15)
-    assert counts.keys() == KINDS.keys()
-    for name, of in counts.items():
+    """Of all kinds but whole trainings, which take longer."""
+    names = [name for name in KINDS if name not in trainings.KINDS]
+    counts = campaign(seed=0, minutes=4, count=15, names=names)
+    for name in names:
+        of = counts[name]
         assert not of.keys() & set(attempts.BAD), f"{name}: {of}"
-        assert of[attempts.ERROR] > 2 or name in trainings.KINDS, f"{name}: {of}"
+        assert of[attempts.ERROR] > 2, f"{name}: {of}"
 
 
 def test_the_same_seed_draws_the_same_changes():

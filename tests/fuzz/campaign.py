@@ -55,9 +55,9 @@ def campaign(
     """
     kinds = {name: KINDS[name] for name in names or KINDS}
     counts = {name: collections.Counter() for name in kinds}
-    end, block = time.monotonic() + 60 * minutes, 0
     with tempfile.TemporaryDirectory() as top:
         expected = {name: _write(kind, Path(top, name)) for name, kind in kinds.items()}
+        end, block = time.monotonic() + 60 * minutes, 0
         while time.monotonic() < end and (count is None or block * BLOCK < count):
             size = BLOCK if count is None else min(BLOCK, count - block * BLOCK)
             for name, kind in kinds.items():
