@@ -227,7 +227,7 @@ def kill_data_prep(kills: int, minutes: float, seed: int) -> tuple[dict, list[st
     end, seeds = time.monotonic() + 60 * minutes, (0, 1)
     with tempfile.TemporaryDirectory() as top:
         out, log, right = Path(top, "ages.h5"), Path(top, "log"), []
-        words = ["ages", "--out", out, "--seed"]
+        words = ["data_prep", "ages", "--out", out, "--seed"]
         for number in seeds:
             began = time.monotonic()
             assert _wait(_start([*words, number], log), LIMIT) == 0
