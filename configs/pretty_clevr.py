@@ -17,8 +17,9 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
          then of all: 100.0 86.9 27.2 26.0 27.9 27.8 27.3 43.9, after 71 minutes of one core beside
          other work. This row is not comparable with the paper's, 100 53 42 31 28 27 28 34: there
          the k-th object always has the k-th marker, and here markers are in random order.
-  mlp_in_order  As mlp, with the authors' order of markers, for a third of its updates. It has not
-         been run to its end here.
+  mlp_in_order  As mlp, with the authors' order of markers, for a third of its updates:
+         100.0 91.3 43.4 32.8 28.8 27.1 29.5 43.6, in float32, after 92 minutes of a part of
+         one core.
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 

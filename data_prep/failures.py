@@ -84,8 +84,8 @@ def _words(error):
 
 def _tensorflows(error):
     what = _first_line(error)
-    if "No space left" in what:
-        return f"{what}; {GO_ON}"
+    if "No space left" in what:  # after the file and a semicolon
+        return f"{what.replace('; No space', ': No space')}; {GO_ON}"
     if type(error).__name__ == "ResourceExhaustedError":
         return f"memory: {what}; {SMALLER}"
     return f"TensorFlow: {type(error).__name__}: {what}"
