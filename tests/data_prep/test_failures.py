@@ -67,7 +67,7 @@ def test_what_tensorflow_raises():
     assert error_line(exhausted).startswith("error: memory: OOM when allocating tensor; a smaller")
     said = "{{function_node __SaveV2_/device:CPU:0}} /x/ckpt; No space left on device [Op:SaveV2]"
     full = tf.errors.ResourceExhaustedError(None, None, said)
-    assert error_line(full).startswith("error: /x/ckpt; No space left on device; make room there")
+    assert error_line(full).startswith("error: /x/ckpt: No space left on device; make room there")
 
 
 def test_further_lines_are_indented():
