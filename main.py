@@ -29,7 +29,7 @@ def end(what, status=1):
 
 def config_error(error):
     """Ends the program for what reading flags or executing the config file has raised."""
-    file = re.findall(r"--?config[= ](\S+)", " ".join(sys.argv))
+    file = re.findall(r"^--?config[=\n](.+)$", "\n".join(sys.argv), re.MULTILINE)
     file = f"--config={file[-1]}" if file else "--config"
     what = str(error).strip().splitlines() or [""]
     what = what[-1].strip().removeprefix("ValueError: ").removeprefix("flag ")

@@ -139,6 +139,7 @@ def files(tmp_path_factory):
     hdf5.write(folder / "other.h5", {}, {"schema": "sudoku", "version": 1})
     configs = {
         "raises": "def get_config():\n    raise ValueError('not so')\n",
+        "a b": "raise OSError('half')\n",
         "divides": "def get_config():\n    half = 1 / 2\n    return half / 0\n",
         "imports": "import nothing_there\n",
         "opens": "def get_config():\n    return open('/nothing/there')\n",
@@ -169,6 +170,7 @@ WRONG = {
     "config file": (["--config=configs/nothing.py"], 1, ["no file configs/nothing.py"]),
     "config raises": (["--config={files}/raises.py"], 1, ["not so (raised in {files}/raises.py:2"]),
     "config divides": (["--config={files}/divides.py"], 1, ["division by zero", "divides.py:3"]),
+    "config with spaces": (["--config", "{files}/a b.py"], 1, ["--config={files}/a b.py: ", "half"]),
     "config imports": (["--config={files}/imports.py"], 1, ["nothing_there", "imports.py:1"]),
     "config opens": (["--config={files}/opens.py"], 1, ["'/nothing/there'", "opens.py:2"]),
     "config's syntax": (["--config={files}/syntax.py"], 1, ["invalid syntax", "syntax.py:1"]),

@@ -8,7 +8,7 @@ TensorFlow.
 from collections.abc import Mapping
 from typing import Any
 
-from rrn.distribute.sharding import AXES, POLICIES
+from rrn.distribute.sharding import AXES, CUTTING, POLICIES
 from rrn.fields import LARGEST, STEPS, Field, check_fields
 from rrn.tasks import find_task, task_names
 
@@ -94,8 +94,9 @@ def check_config(config: Mapping[str, Any]) -> None:
       config: the experiment's config.
 
     Raises:
-      ValueError: a field that is unknown or missing, or a value that its field does not take. The
-        message gives the field's full name, as `train.stages[1].learning_rate`.
+      ValueError: a field that is unknown or missing, or a value that its field does not take; or an
+        axis for a policy that cuts nothing. The message gives the field's full name, as
+        `train.stages[1].learning_rate`.
     """
     check_fields(config, CONFIG_FIELDS)
     check_fields(config["data"], {"path": Field(str, pattern=".+")}, "data")
@@ -103,6 +104,11 @@ def check_config(config: Mapping[str, Any]) -> None:
     check_train(config["train"])
     check_fields(config["evaluate"], EVALUATE_FIELDS, "evaluate")
     check_fields(config["variables"], VARIABLES_FIELDS, "variables")
+    policy, axis = config["variables"]["policy"], config["variables"]["axis"]
+    if axis != "longest" and policy not in CUTTING:
+        raise ValueError(
+            f"variables.axis: policy {policy} cuts nothing; expected 'longest', got {axis!r}"
+        )
 
 
 def check_train(train: Mapping[str, Any]) -> None:

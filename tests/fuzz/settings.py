@@ -7,6 +7,7 @@ main.py runs as far as its start, which must notice what is wrong.
 import json
 import os
 import sys
+from dataclasses import replace
 
 from absl import app, flags
 from hypothesis import strategies as st
@@ -373,7 +374,12 @@ KINDS = {
     "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.2),
     "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.3),
     "config files' text": Kind(
-        "config.py", _write_config, _start_config, damages(wrong=False), share=0.2
+        "config.py",
+        _write_config,
+        _start_config,
+        # The damaged text may name another file of data.
+        damages(wrong=False).map(lambda it: replace(it, names=("config", "no such file"))),
+        share=0.2,
     ),
     "data_prep's options": Kind(
         "data_prep.json",

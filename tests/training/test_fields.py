@@ -193,6 +193,8 @@ def test_what_is_wrong_in_evaluate_and_variables_is_said():
     assert message.startswith("variables.policy: expected one of cpu, first_device, ")
     message = error_of(check_config, config(axis="rows"))
     assert message == "variables.axis: expected one of longest, 0, 1, 2, 3, got 'rows'"
+    message = error_of(check_config, config(policy="cpu", axis="0"))
+    assert message == "variables.axis: policy cpu cuts nothing; expected 'longest', got '0'"
 
 
 WHOLE_MESSAGES = {
