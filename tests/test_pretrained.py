@@ -25,7 +25,7 @@ def error_of(file, variant, weights, data_path, examples):
     [
         ("relabelled", "babi.h5", 0.0, 1.5),
         ("hour", "babi_hour.h5", 7.0, 13.0),
-        ("simulated_full", "babi_simulated.h5", 2.0, 6.0),
+        ("simulated_relabelled", "babi_simulated.h5", 1.0, 4.0),
     ],
 )
 def test_babi(babi_h5, variant, weights, least, most):
