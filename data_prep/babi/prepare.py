@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise DataError(f"--seed {args.seed}: a seed is at least 0")
     if args.source == "simulated":
-        if args.supplement or args.sha256 or args.allow_missing:
+        if args.supplement is not None or args.sha256 is not None or args.allow_missing:
             raise DataError(
                 "--supplement, --sha256 and --allow-missing go with an archive, not with"
                 " --source simulated"
