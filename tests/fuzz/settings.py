@@ -377,8 +377,8 @@ KINDS = {
         "config.py",
         _write_config,
         _start_config,
-        # The damaged text may name another file of data.
-        damages(wrong=False).map(lambda it: replace(it, names=("config", "no such file"))),
+        # The damaged text may name another file of data, or another field.
+        damages(wrong=False).map(lambda it: replace(it, names=("config", "no such fi"))),
         share=0.2,
     ),
     "data_prep's options": Kind(
