@@ -163,6 +163,8 @@ NO_VALUE = [
     *("__import__('numpy').int64(3)", "__import__('pathlib').Path('x')", "config", "type"),
     "__import__('fractions').Fraction(1, 3)",
 ]
+# A damaged config file may name another file of data, or another field.
+OF_DAMAGED_CONFIGS = ("config", "no such file", "no such field")
 OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "warmup_updates", "error_share"]
 OF_STAGES += ["optimizer", "decay", "decay_rate", "max_segments", "leave_probability", "options"]
 OF_STAGES += ["loss", "modules", "name", "objectives", "muon_exclude", "nothing"]
@@ -377,8 +379,7 @@ KINDS = {
         "config.py",
         _write_config,
         _start_config,
-        # The damaged text may name another file of data, or another field.
-        damages(wrong=False).map(lambda it: replace(it, names=("config", "no such fi"))),
+        damages(wrong=False).map(lambda change: replace(change, names=OF_DAMAGED_CONFIGS)),
         share=0.2,
     ),
     "data_prep's options": Kind(

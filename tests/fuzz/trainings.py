@@ -21,9 +21,8 @@ from tests.program import run
 
 SMALL = 3  # numbers of things, sizes and batches are at most so much above their least
 UPDATES = 3
-TRAIN = {**fields.SHARED_STAGE_FIELDS, **fields.SHARED_OBJECTIVE_FIELDS, **fields.RUN_FIELDS}
 SHARED = {
-    **{f"train.{name}": field for name, field in TRAIN.items()},
+    **{f"train.{name}": field for name, field in fields.TRAIN_FIELDS.items()},
     **{f"evaluate.{name}": field for name, field in fields.EVALUATE_FIELDS.items()},
     **{f"variables.{name}": field for name, field in fields.VARIABLES_FIELDS.items()},
     "seed": fields.CONFIG_FIELDS["seed"],
@@ -75,7 +74,7 @@ def _write(task, write_data, path):
 
 
 def _train(path):
-    """Whether the run wrote all that a run writes."""
+    """Trains and evaluates; what the run wrote must be whole."""
     workdir = path.parent / "out" / "run"
     shutil.rmtree(workdir, ignore_errors=True)
     words = json.loads(path.read_text())
