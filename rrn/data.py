@@ -256,6 +256,7 @@ def training_inputs(
             return task.draw_examples(arrays, seed, batch_size)
         return draw_by_group(groups, shares, seed, batch_size)
 
+    @tf.autograph.experimental.do_not_convert
     def batch_of(update, first, last):
         update_seed = fold_in([seed, 0], update)
         if not isinstance(stream, int) or stream:
@@ -323,6 +324,7 @@ def evaluation_inputs(
     per_device = -(-batch_size // num_devices)
     num_batches = -(-num_examples // (per_device * num_devices))
 
+    @tf.autograph.experimental.do_not_convert
     def batch_of(index):
         places = index * per_device + tf.range(per_device, dtype=tf.int64)
         ids = tf.gather(examples, tf.where(places < num_examples, places, 0))

@@ -69,7 +69,7 @@ TOWN = (
     exchange("bill, fred, julie, mary"),
     exchange("bedroom, cinema, kitchen, office, park, school"),
 )
-# The parts of each task. In task 18 nothing may be exchanged: its boxes have sizes of their own.
+# The parts of each task.
 TASK_PARTS = {
     **dict.fromkeys((1, 2, 3, 6, 7, 8, 9, 12, 13), (PEOPLE, ROOMS, THINGS)),
     **dict.fromkeys((4, 19), (ROOMS, COMPASS)),
@@ -94,7 +94,11 @@ TASK_PARTS = {
         exchange("red sphere, red square, pink rectangle, blue square, yellow square, triangle"),
         turn("above, to the right of, below, to the left of"),
     ),
-    18: (),
+    18: (
+        # Chocolate and the box of chocolates are always the smallest; the others' order is drawn.
+        exchange("box, chest, container, suitcase"),
+        exchange("box of chocolates"),  # is no box
+    ),
     20: (exchange("antoine, jason, sumit, yann"),),
 }
 PARTS = tuple({id(part): part for parts in TASK_PARTS.values() for part in parts}.values())

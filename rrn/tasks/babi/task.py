@@ -20,12 +20,11 @@ from rrn.random import ExampleRandom, uniform
 from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
-from rrn.tasks.babi import report
+from rrn.tasks.babi import report, told
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
-from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, subjects, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_TASKS = 20
@@ -52,12 +51,15 @@ class Babi(Task):
       data: what the model is made on. Without a training split the task only answers.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have.
+      ValueError: a word comes into the training stories that the vocabulary does not have, or
+        `told_of_objects` has no `node_loss`.
     """
 
     quantities = report.QUANTITIES
 
     def __init__(self, config: ConfigDict, data: PreparedData):
+        if config.told_of_objects and not config.node_loss:
+            raise ValueError("model.told_of_objects: not used without model.node_loss")
         words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
         self.constants = {"vocabulary": words, "fact_shares": shares}
         self.vocabulary_size = len(words)
@@ -92,12 +94,16 @@ class Babi(Task):
             self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
 
     def _find_content_words(self, tokens, lengths, facts, fact_tasks):
-        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
+        """Sets the sentences' things `[sentences]` and content words `[sentences, words]`."""
         content = np.zeros(self.vocabulary_size, bool)
-        found = content_words(tokens, lengths, facts, fact_tasks)
+        with_objects = self.config.told_of_objects
+        share = told.CONTENT_SHARE_WITH_OBJECTS if with_objects else told.CONTENT_SHARE
+        found = told.content_words(tokens, lengths, facts, fact_tasks, share)
         content[: len(found)] = found
-        self.subjects = subjects(tokens, lengths, content)
-        self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
+        self.things = {"subjects": told.subjects(tokens, lengths, content)}
+        if with_objects:
+            self.things["objects"] = told.objects(tokens, lengths, content)
+        self.content = told.bags_of_words(tokens, lengths, self.vocabulary_size) * content
 
     # Inputs
 
@@ -131,13 +137,13 @@ class Babi(Task):
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
           "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
-          with `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words
-          `[facts, words]`.
+          with `node_loss` also the distinct facts' "subjects" `[facts]`, with `told_of_objects`
+          their "objects", and their "content" words `[facts, words]`.
         """
         sizes = self.sizes(arrays, examples)
-        told = tf.gather(arrays["num_facts"], examples)
+        num_facts = tf.gather(arrays["num_facts"], examples)
         story = tf.gather(arrays["story"], examples)
-        first_fact = tf.gather(arrays["story_start"], story) + told - sizes
+        first_fact = tf.gather(arrays["story_start"], story) + num_facts - sizes
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
 
         ends = tf.searchsorted(sizes, list(self.boundaries), side="right")
@@ -166,7 +172,7 @@ class Babi(Task):
         told_of = {}
         if training and self.config.node_loss:
             told_of = {
-                "subjects": tf.gather(self.subjects, facts),
+                **{name: tf.gather(things, facts) for name, things in self.things.items()},
                 "content": tf.gather(self.content, facts),
             }
         return {
@@ -321,7 +327,8 @@ class Babi(Task):
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.node_loss:
             if told_facts:
-                batch = some_facts(batch, random.uniform([self.config.max_facts], 2), told_facts)
+                draws = random.uniform([self.config.max_facts], 2)
+                batch = told.some_facts(batch, draws, told_facts)
                 _, hidden = self.run(encodings, batch)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
@@ -329,7 +336,7 @@ class Babi(Task):
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
-        """Computes how well each fact's state tells what others say of its subject.
+        """Computes how well each fact's state tells what others say of its subject and object.
 
         Args:
           hidden: the hidden states of every step, a list of `[nodes, hidden]`.
@@ -338,10 +345,19 @@ class Babi(Task):
         Returns:
           The loss `[examples]`.
         """
-        return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
+        states = tf.stack(hidden, axis=1)
+        logits = self.network.node_readout(states)
+        loss = told.told_losses(logits, batch, batch["subjects"], told.told_of_subjects)
+        if self.config.told_of_objects:
+            logits = self.network.object_readout(states)
+            loss += told.told_losses(logits, batch, batch["objects"], told.told_of_objects)
+        return loss
 
     def training_only(self) -> list[Variable]:
-        return module_variables(self.network.node_readout) if self.config.node_loss else []
+        network, config = self.network, self.config
+        readouts = [network.node_readout] if config.node_loss else []
+        readouts += [network.object_readout] if config.told_of_objects else []
+        return [variable for readout in readouts for variable in module_variables(readout)]
 
     def regularized(self) -> list[Variable]:
         mlps = [
