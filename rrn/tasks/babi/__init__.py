@@ -7,6 +7,7 @@ parts.py        the parts of a batch, in which little is padded
 told.py         the second training loss: what the other facts tell of a fact's subject
 relabelling.py  phrases that play the same part exchange places, in training
 text.py         from text to words' ids, for answers
+questions.py    questions whose words alone tell the answer
 report.py       results, their table and figure, beside the paper's
 """
 

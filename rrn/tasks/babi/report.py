@@ -1,5 +1,6 @@
 """bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,14 @@ QUANTITIES = {
 }
 
 
-def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
+def results(
+    arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray], groups: np.ndarray
+) -> Results:
     """Computes the errors by task.
 
     Args:
       arrays, examples, outputs: as of `Task.results`.
+      groups: the examples' groups `[examples]`.
 
     Returns:
       By step `error/task_01` ... `error/task_20` and `error/mean` in percent, `tasks_failed`,
@@ -69,13 +73,15 @@ def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarr
     by_step["error/mean"] = errors.mean(axis=0)
     by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
     by_step["loss"] = outputs["loss"].mean(axis=0)
-    last = dict(zip(present.tolist(), errors[:, -1].tolist(), strict=True))
+    last = {int(group): wrong[groups == group, -1].mean() for group in np.unique(groups)}
     return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
 
 
 def _errors(results):
     """[(task's number, errors by step)] of the tasks in `results`."""
-    return [(task, results.by_step[f"error/task_{task:02d}"]) for task in results.group_errors]
+    name = re.compile(r"error/task_(\d+)")
+    found = [(name.fullmatch(key), errors) for key, errors in results.by_step.items()]
+    return [(int(match[1]), errors) for match, errors in found if match]
 
 
 def table(results: Results) -> Table:

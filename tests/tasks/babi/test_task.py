@@ -86,6 +86,8 @@ def tiny_data(vocabulary=5, schema=("babi", 1)):
     train = {
         "task": np.array([1, 1, 2, 2, 2, 5], np.int32),
         "num_facts": np.array([1, 4, 2, 2, 30, 3], np.int32),
+        "question": np.zeros(6, np.int32),
+        "answer": np.zeros(6, np.int32),
     }
     words = np.array([f"word_{i}" for i in range(vocabulary)], object)
     attributes = {"schema": schema[0], "version": schema[1], "notes": ""}
@@ -399,7 +401,8 @@ def hand_made_results(task):
         [[(1 + (i < first), 1 + (i < second)) for i in range(n)] for _, n, first, second in plan]
     )
     order = np.random.default_rng(0).permutation(len(tasks))
-    arrays = {"task": tf.constant(tasks[order]), "answer": tf.ones([len(tasks)], tf.int32)}
+    ones = tf.ones([len(tasks)], tf.int32)
+    arrays = {"task": tf.constant(tasks[order]), "question": ones, "answer": ones}
     losses = np.stack([np.full(len(tasks), 2.0), np.arange(len(tasks))], axis=1)
     outputs = {"probabilities": one_hot(predicted[order]), "loss": losses}
     return task.results(arrays, np.arange(len(tasks)), outputs)
@@ -424,9 +427,39 @@ def test_results_by_hand():
         assert results.metrics[name] == pytest.approx(values[-1])
 
 
+def test_questions_that_their_words_answer_are_a_group_of_their_own():
+    # Of task 1 question 4 has one answer, 5 has two, 6 is too rare; of task 2 question 4 has two.
+    asked = [(1, 4, 7)] * 20 + [(1, 5, 7)] * 19 + [(1, 5, 8), (1, 6, 7)]
+    asked += [(2, 4, 7)] * 30 + [(2, 4, 9)]
+    train = dict(zip(("task", "question", "answer"), np.array(asked).T, strict=True))
+    data = tiny_data()
+    data.splits["train"] = {**train, "num_facts": np.ones(len(asked), int)}
+    task = make_task(data)
+    others = {"task": [1, 1, 1, 2, 2], "question": [4, 5, 6, 4, 5], "answer": [1] * 5}
+    arrays = {name: tf.constant(values) for name, values in others.items()}
+    assert task.groups(arrays).tolist() == [101, 1, 1, 2, 2]
+    predicted = one_hot([[2], [1], [2], [1], [1]])
+    outputs = {"probabilities": predicted, "loss": np.zeros([5, 1])}
+    results = task.results(arrays, np.arange(5), outputs)
+    assert results.group_errors == {1: 50, 2: 0, 101: 100}
+    assert results.metrics["error/task_01"] == pytest.approx(200 / 3)
+    assert len(task.table(results).rows) == 4  # by task, not by group
+
+
+def test_the_real_questions_that_their_words_answer(data, arrays):
+    tasks, groups = arrays["task"].numpy(), make_task(data).groups(arrays)
+    assert set(groups - tasks) == {0, 100} and set(groups[groups > 100]) == {118, 120}
+    words = data.shared["vocabulary"].tolist()
+    tokens = data.shared["sentences/tokens"][arrays["question"].numpy()[groups == 118]]
+    chocolates = [words.index("chocolate"), words.index("chocolates")]
+    assert np.isin(tokens, chocolates).any(axis=1).all()
+    assert 0.8 < np.mean(groups[tasks == 18] > 100) < 0.84
+
+
 def test_an_unknown_word_is_never_a_right_answer():
     """Id 0 stands for every word that training does not have."""
-    arrays = {"task": tf.constant([1, 1]), "answer": tf.constant([0, 3])}
+    arrays = {"task": [1, 1], "question": [4, 4], "answer": [0, 3]}
+    arrays = {name: tf.constant(values) for name, values in arrays.items()}
     outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
     results = make_task(tiny_data()).results(arrays, [0, 1], outputs)
     assert results.metrics["error/task_01"] == 50
@@ -434,7 +467,8 @@ def test_an_unknown_word_is_never_a_right_answer():
 
 def test_the_table_names_every_task_and_the_paper():
     task = make_task(tiny_data())
-    arrays = {"task": tf.range(1, 21), "answer": tf.ones([20], tf.int32)}
+    ones = tf.ones([20], tf.int32)
+    arrays = {"task": tf.range(1, 21), "question": ones, "answer": ones}
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
     outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
     results = task.results(arrays, np.arange(20), outputs)
