@@ -43,11 +43,11 @@ class PlainBabi(Babi):
             for name, module in (("facts", encoder.facts), ("questions", encoder.questions))
         }
 
-    def hidden_states(self, graph, features, questions, batch):
+    def hidden_states(self, graph, features, questions, batch, num_steps):
         receivers = batch["receivers"]
         edges = tf.gather(graph.broadcast_globals_to_nodes(questions), receivers)
         return plain.hidden_states(
-            self.network.rrn, batch["senders"], receivers, features, self.config.num_steps, edges
+            self.network.rrn, batch["senders"], receivers, features, num_steps, edges
         )
 
 

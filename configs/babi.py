@@ -66,7 +66,6 @@ def paper() -> ConfigDict:
             "num_parts": 8,
             "normal_embeddings": False,  # initially, not Glorot's
             "node_loss": 0.0,  # weight of the loss of what facts tell of a subject, in training
-            "told_of_objects": False,  # and of what facts tell that mention an object
             "relabel": False,  # phrases that play the same part exchange places, in training
             "compute_dtype": "float32",
         },

@@ -13,7 +13,6 @@ FIELDS = {
     "num_parts": Field(int, at_least=1, at_most=32),
     "normal_embeddings": SWITCH,
     "node_loss": LOSS_WEIGHT,
-    "told_of_objects": Field(bool, absent=False),
     "relabel": Field(bool, absent=False),
     "compute_dtype": COMPUTE_DTYPE,
 }

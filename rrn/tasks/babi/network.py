@@ -36,10 +36,9 @@ class BabiEncoder(tf.Module):
 
 
 class BabiNetwork(tf.Module):
-    """The network over facts, the readout of its sum, and in training those of what is told.
+    """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
 
-    The readout of the sum has the layers `[hidden, hidden, vocabulary]`. With `node_loss` there is
-    one `told_readout`, and a second one with `told_of_objects`.
+    The readouts' layers are `[hidden, hidden, vocabulary]` and `[hidden, vocabulary]`.
 
     Args:
       vocabulary_size: the number of words.
@@ -57,23 +56,7 @@ class BabiNetwork(tf.Module):
         )
         self.readout = MLP([hidden, hidden, hidden, vocabulary_size], name="readout")
         if config.node_loss:
-            self.node_readout = told_readout(vocabulary_size, config, "node_readout")
-        if config.told_of_objects:
-            self.object_readout = told_readout(vocabulary_size, config, "object_node_readout")
-
-
-def told_readout(vocabulary_size: int, config: ConfigDict, name: str) -> MLP:
-    """Makes a readout of what is told, with layers `[hidden, vocabulary]`.
-
-    Args:
-      vocabulary_size, config: as of `BabiNetwork`.
-      name: its name.
-
-    Returns:
-      The readout.
-    """
-    sizes = [config.hidden_size, config.hidden_size, vocabulary_size]
-    readout = MLP(sizes, config.compute_dtype, name=name)
-    bias = readout.layers[-1].b
-    bias.assign(tf.fill(bias.shape, TOLD_BIAS))
-    return readout
+            sizes = [hidden, hidden, vocabulary_size]
+            self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
+            bias = self.node_readout.layers[-1].b
+            bias.assign(tf.fill(bias.shape, TOLD_BIAS))

@@ -20,12 +20,13 @@ from rrn.random import ExampleRandom, uniform
 from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import prefix_tree
-from rrn.tasks.babi import report, told
+from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, pair_keys
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
+from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, subjects, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 NUM_TASKS = 20
@@ -53,15 +54,12 @@ class Babi(Task):
       data: what the model is made on. Without a training split the task only answers.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have, or
-        `told_of_objects` has no `node_loss`.
+      ValueError: a word comes into the training stories that the vocabulary does not have.
     """
 
     quantities = report.QUANTITIES
 
     def __init__(self, config: ConfigDict, data: PreparedData):
-        if config.told_of_objects and not config.node_loss:
-            raise ValueError("model.told_of_objects: not used without model.node_loss")
         words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
         self.constants = {"vocabulary": words, "fact_shares": shares}
         self.vocabulary_size = len(words)
@@ -98,16 +96,12 @@ class Babi(Task):
             self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
 
     def _find_content_words(self, tokens, lengths, facts, fact_tasks):
-        """Sets the sentences' things `[sentences]` and content words `[sentences, words]`."""
+        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
         content = np.zeros(self.vocabulary_size, bool)
-        with_objects = self.config.told_of_objects
-        share = told.CONTENT_SHARE_WITH_OBJECTS if with_objects else told.CONTENT_SHARE
-        found = told.content_words(tokens, lengths, facts, fact_tasks, share)
+        found = content_words(tokens, lengths, facts, fact_tasks)
         content[: len(found)] = found
-        self.things = {"subjects": told.subjects(tokens, lengths, content)}
-        if with_objects:
-            self.things["objects"] = told.objects(tokens, lengths, content)
-        self.content = told.bags_of_words(tokens, lengths, self.vocabulary_size) * content
+        self.subjects = subjects(tokens, lengths, content)
+        self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
 
     # Inputs
 
@@ -147,13 +141,13 @@ class Babi(Task):
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
           "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
-          with `node_loss` also the distinct facts' "subjects" `[facts]`, with `told_of_objects`
-          their "objects", and their "content" words `[facts, words]`.
+          with `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words
+          `[facts, words]`.
         """
         sizes = self.sizes(arrays, examples)
-        num_facts = tf.gather(arrays["num_facts"], examples)
+        told = tf.gather(arrays["num_facts"], examples)
         story = tf.gather(arrays["story"], examples)
-        first_fact = tf.gather(arrays["story_start"], story) + num_facts - sizes
+        first_fact = tf.gather(arrays["story_start"], story) + told - sizes
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
 
         ends = tf.searchsorted(sizes, list(self.boundaries), side="right")
@@ -182,7 +176,7 @@ class Babi(Task):
         told_of = {}
         if training and self.config.node_loss:
             told_of = {
-                **{name: tf.gather(things, facts) for name, things in self.things.items()},
+                "subjects": tf.gather(self.subjects, facts),
                 "content": tf.gather(self.content, facts),
             }
         return {
@@ -242,7 +236,11 @@ class Babi(Task):
         return GraphUnion(parts, part_nodes, part_graphs)
 
     def logits(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom | None
+        self,
+        encodings: dict[str, tf.Tensor],
+        batch: Batch,
+        random: ExampleRandom | None,
+        num_steps: int | None = None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Computes the answer's logits at every step.
 
@@ -250,28 +248,30 @@ class Babi(Task):
           encodings: what `encode` returned.
           batch: what `make_batch` returned.
           random: the examples' draws; None where nothing is dropped.
+          num_steps: the config's if not given.
 
         Returns:
           (logits `[examples, steps, vocabulary]`, the hidden states that they are read from, a list
           of `[nodes, hidden]`).
         """
-        graph, hidden = self.run(encodings, batch)
+        graph, hidden = self.run(encodings, batch, num_steps)
         dropped = [self.config.readout_dropout] * 2
         return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
     def run(
-        self, encodings: dict[str, tf.Tensor], batch: Batch
+        self, encodings: dict[str, tf.Tensor], batch: Batch, num_steps: int | None = None
     ) -> tuple[GraphUnion, list[tf.Tensor]]:
         """Runs the network.
 
         Args:
-          encodings, batch: as of `logits`.
+          encodings, batch, num_steps: as of `logits`.
 
         Returns:
           (the batch's graph, the hidden states of every step, a list of `[nodes, hidden]`).
         """
         graph, features, questions = self.features(encodings, batch)
-        return graph, self.hidden_states(graph, features, questions, batch)
+        num_steps = num_steps or self.config.num_steps
+        return graph, self.hidden_states(graph, features, questions, batch, num_steps)
 
     def features(
         self, encodings: dict[str, tf.Tensor], batch: Batch
@@ -298,18 +298,24 @@ class Babi(Task):
         return graph, features, questions
 
     def hidden_states(
-        self, graph: GraphUnion, features: tf.Tensor, questions: tf.Tensor, batch: Batch
+        self,
+        graph: GraphUnion,
+        features: tf.Tensor,
+        questions: tf.Tensor,
+        batch: Batch,
+        num_steps: int,
     ) -> list[tf.Tensor]:
         """Runs the network on its inputs. A variation of the task may run it in another way.
 
         Args:
           graph, features, questions: what `features` returned.
           batch: what `make_batch` returned.
+          num_steps: the number of steps.
 
         Returns:
           The hidden states of every step, a list of `[nodes, hidden]`.
         """
-        return self.network.rrn(graph, features, self.config.num_steps, globals_=questions)
+        return self.network.rrn(graph, features, num_steps, globals_=questions)
 
     def loss(
         self,
@@ -317,6 +323,7 @@ class Babi(Task):
         batch: Batch,
         random: ExampleRandom,
         training: bool,
+        num_steps: int | None = None,
         told_facts: int | None = None,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
@@ -326,6 +333,7 @@ class Babi(Task):
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
+          num_steps: the config's if not given.
           told_facts: if given, "told" is computed in a second pass, over so many facts of each
             story, drawn anew at every update. It is far easier to learn if it begins with few.
 
@@ -333,20 +341,19 @@ class Babi(Task):
           As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
           `node_loss` "told" `[examples]`.
         """
-        logits, hidden = self.logits(encodings, batch, random if training else None)
+        logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.node_loss:
             if told_facts:
-                draws = random.uniform([self.config.max_facts], 2)
-                batch = told.some_facts(batch, draws, told_facts)
-                _, hidden = self.run(encodings, batch)
+                batch = some_facts(batch, random.uniform([self.config.max_facts], 2), told_facts)
+                _, hidden = self.run(encodings, batch, num_steps)
             losses["told"] = self.told_loss(hidden, batch)
             losses["loss"] += self.config.node_loss * losses["told"]
             outputs["told"] = losses["told"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
-        """Computes how well each fact's state tells what others say of its subject and object.
+        """Computes how well each fact's state tells what others say of its subject.
 
         Args:
           hidden: the hidden states of every step, a list of `[nodes, hidden]`.
@@ -355,19 +362,10 @@ class Babi(Task):
         Returns:
           The loss `[examples]`.
         """
-        states = tf.stack(hidden, axis=1)
-        logits = self.network.node_readout(states)
-        loss = told.told_losses(logits, batch, batch["subjects"], told.told_of_subjects)
-        if self.config.told_of_objects:
-            logits = self.network.object_readout(states)
-            loss += told.told_losses(logits, batch, batch["objects"], told.told_of_objects)
-        return loss
+        return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
 
     def training_only(self) -> list[Variable]:
-        network, config = self.network, self.config
-        readouts = [network.node_readout] if config.node_loss else []
-        readouts += [network.object_readout] if config.told_of_objects else []
-        return [variable for readout in readouts for variable in module_variables(readout)]
+        return module_variables(self.network.node_readout) if self.config.node_loss else []
 
     def regularized(self) -> list[Variable]:
         mlps = [

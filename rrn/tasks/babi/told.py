@@ -7,49 +7,36 @@ every step which content words the OTHER facts of its story tell of the same sub
 come from the story's own words: no supporting facts, no answers.
 
 A content word is one that is rare in facts, and a fact's subject is its first content word.
-
-Facts also hang together by their objects, as "The box fits inside the chest." and "The suitcase is
-bigger than the chest." With `model.told_of_objects` a second readout predicts what the other facts
-tell that mention the fact's object, its last content word.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.tasks.task import Batch
 
-# A word in a larger share of facts, as "the", "is" or "to", says little. With objects the share is
-# larger: task 18 has "box" in three of five facts, and "bigger" in half of them.
-CONTENT_SHARE, CONTENT_SHARE_WITH_OBJECTS = 0.4, 0.7
+CONTENT_SHARE = 0.4  # a word in a larger share of facts, as "the", "is" or "to", says little
 
 
 def content_words(
-    tokens: np.ndarray,
-    lengths: np.ndarray,
-    facts: np.ndarray,
-    fact_tasks: np.ndarray,
-    share: float = CONTENT_SHARE,
+    tokens: np.ndarray, lengths: np.ndarray, facts: np.ndarray, fact_tasks: np.ndarray
 ) -> np.ndarray:
     """Finds the content words.
 
-    A word is one if at most `share` of the facts have it, in the mean over the tasks in which it
-    occurs. Word 0, which stands for all unknown words, is none.
+    A word is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in
+    which it occurs. Word 0, which stands for all unknown words, is none.
 
     Args:
       tokens: words' ids `[sentences, length]`.
       lengths: the sentences' numbers of words `[sentences]`.
       facts: the facts' sentences, numbers `[facts]`.
       fact_tasks: the task that each fact is of `[facts]`.
-      share: the largest share of facts.
 
     Returns:
       Whether each word is a content word, booleans `[words]`.
     """
     words = bags_of_words(tokens, lengths, int(tokens.max()) + 1)
     shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
-    content = shares.sum(axis=0) <= share * (shares > 0).sum(axis=0)
+    content = shares.sum(axis=0) <= CONTENT_SHARE * (shares > 0).sum(axis=0)
     content[0] = False
     return content
 
@@ -80,27 +67,13 @@ def subjects(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np
     Returns:
       The words' ids `[sentences]`, -1 for a sentence that has none.
     """
-    is_content = content[tokens] & (np.arange(tokens.shape[1]) < lengths[:, None])
+    inside = np.arange(tokens.shape[1]) < lengths[:, None]
+    is_content = content[tokens] & inside
     first = np.take_along_axis(tokens, is_content.argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.where(is_content.any(axis=1), first, -1).astype(np.int32)
 
 
-def objects(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Finds the last content word of each sentence.
-
-    Args:
-      tokens, lengths, content: as of `subjects`.
-
-    Returns:
-      The words' ids `[sentences]`, -1 for a sentence that has none besides its subject.
-    """
-    is_content = content[tokens] & (np.arange(tokens.shape[1]) < lengths[:, None])
-    place = tokens.shape[1] - 1 - is_content[:, ::-1].argmax(axis=1)
-    last = np.take_along_axis(tokens, place[:, None], axis=1)[:, 0]
-    return np.where(is_content.sum(axis=1) > 1, last, -1).astype(np.int32)
-
-
-def told_of_subjects(subject: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def told_words(subject: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Finds what the other facts tell of each fact's subject.
 
     Args:
@@ -111,30 +84,12 @@ def told_of_subjects(subject: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> t
     Returns:
       0 or 1, `[stories, facts, words]`.
     """
+    num_words = words.shape[-1]
     same = tf.cast(tf.equal(subject[:, :, None], subject[:, None]), tf.float32)
-    return _told(same, subject, words, mask)
-
-
-def told_of_objects(object_: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Finds what the other facts tell that mention each fact's object.
-
-    Args:
-      object_: the facts' objects, integers `[stories, facts]`, -1 for none.
-      words, mask: as of `told_of_subjects`.
-
-    Returns:
-      0 or 1, `[stories, facts, words]`.
-    """
-    mentions = tf.matmul(tf.one_hot(object_, words.shape[-1]), words, transpose_b=True)
-    return _told(mentions, object_, words, mask)
-
-
-def _told(tells, thing, words, mask):
-    """What the facts j != i with `tells[:, i, j]` say of fact i's thing."""
-    tells *= mask[:, None] * (1.0 - tf.eye(tf.shape(mask)[1]))
-    known = tf.cast(thing >= 0, tf.float32)[..., None]
-    told = known * tf.minimum(tf.matmul(tells, words), 1.0)
-    return told * (1.0 - tf.one_hot(thing, words.shape[-1]))
+    same *= mask[:, None] * (1.0 - tf.eye(tf.shape(mask)[1]))
+    known = tf.cast(subject >= 0, tf.float32)[..., None]
+    told = known * tf.minimum(tf.matmul(same, words), 1.0)
+    return told * (1.0 - tf.one_hot(subject, num_words))
 
 
 def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -142,7 +97,7 @@ def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
     Args:
       logits: `[stories, facts, steps, words]`.
-      told: what `told_of_subjects` returned.
+      told: what `told_words` returned.
       mask: 0 for padding, else 1, `[stories, facts]`.
 
     Returns:
@@ -154,33 +109,27 @@ def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.math.divide_no_nan(tf.reduce_sum(losses * mask, 1), tf.reduce_sum(mask, 1))
 
 
-def told_losses(
-    logits: tf.Tensor,
-    batch: Batch,
-    things: tf.Tensor,
-    told_of: Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor],
-) -> tf.Tensor:
+def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
     """Computes `told_loss` of a batch, part by part.
 
     Args:
       logits: `[nodes, steps, words]`.
       batch: what the task's `make_batch` returned in training.
-      things: the distinct facts' subjects or objects, `batch["subjects"]` or `batch["objects"]`.
-      told_of: `told_of_subjects` or `told_of_objects`.
 
     Returns:
       `[examples]`.
     """
-    thing, content = (tf.gather(x, batch["fact_of_node"]) for x in (things, batch["content"]))
+    subject = tf.gather(batch["subjects"], batch["fact_of_node"])
+    content = tf.gather(batch["content"], batch["fact_of_node"])
     sizes = [tf.size(mask) for mask in batch["masks"]]
-    parts = [tf.split(rows, sizes) for rows in (logits, thing, content)]
+    parts = [tf.split(rows, sizes) for rows in (logits, subject, content)]
     losses = []
     for mask, *rows in zip(batch["masks"], *parts, strict=True):
         shape = tf.shape(mask)
-        part_logits, part_thing, part_content = (
+        part_logits, part_subject, part_content = (
             tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
         )
-        told = told_of(part_thing, part_content, mask)
+        told = told_words(part_subject, part_content, mask)
         losses.append(told_loss(part_logits, told, mask))
     return tf.concat(losses, 0)
 

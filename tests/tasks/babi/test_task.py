@@ -350,6 +350,15 @@ def test_loss_is_the_mean_cross_entropy_over_steps(some_logits, arrays):
     assert_close(losses_by_name["loss"], losses.mean(axis=1), 1e-4)
 
 
+def test_fewer_steps_are_the_first_ones(some_logits, arrays):
+    task, examples, logits = some_logits
+    batch, examples = make_batch(task, arrays, examples)
+    _, outputs = task.loss(task.encode(batch), batch, None, False, num_steps=1)
+    assert outputs["loss"].shape == [len(examples), 1]
+    first = np.stack([logits[example][:1] for example in examples])
+    assert_close(outputs["probabilities"], tf.nn.softmax(first), 1e-4)
+
+
 def test_readout_dropout_needs_the_examples_random_alone(some_logits, arrays):
     """In training too, an example's logits do not depend on the other questions."""
     task, examples, without = some_logits

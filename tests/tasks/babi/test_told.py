@@ -9,12 +9,10 @@ from rrn.random import ExampleRandom
 from rrn.tasks.babi.told import (
     bags_of_words,
     content_words,
-    objects,
     some_facts,
     subjects,
     told_loss,
-    told_of_objects,
-    told_of_subjects,
+    told_words,
 )
 from tests.compare import assert_close
 from tests.helpers import small_babi
@@ -37,63 +35,46 @@ def test_content_words_are_rare_in_the_facts_that_have_them():
     # Shares of facts by task: lily 1/2 and 1, greg 1/2, is 1 and 1, a 1/2 and 1/3, swan 1/4 and
     # 1/3, frog 1/4, white 1/4 and 2/3, green 1/4.
     assert [w for w, c in zip(WORDS, content, strict=True) if c] == ["swan", "frog", "green"]
-    content = content_words(tokens, lengths, facts, np.array([1] * 8 + [2] * 3), share=0.5)
-    others = ["greg", "a", "swan", "frog", "white", "green"]
-    assert [w for w, c in zip(WORDS, content, strict=True) if c] == others
 
 
-def test_a_subject_is_the_first_content_word_and_an_object_the_last_of_several():
+def test_a_subject_is_the_first_content_word():
     tokens, lengths = tokens_of(SENTENCES)
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
-    found = [
-        [WORDS[s] if s >= 0 else None for s in things(tokens, lengths, content)]
-        for things in (subjects, objects)
-    ]
-    assert found[0] == ["lily", "greg", "lily", "greg", None, "frog"]
-    assert found[1] == ["swan", "frog", "white", "green", None, None]
+    found = [WORDS[s] if s >= 0 else None for s in subjects(tokens, lengths, content)]
+    assert found == ["lily", "greg", "lily", "greg", None, "frog"]
     bags = bags_of_words(tokens, lengths, len(WORDS))
     assert [WORDS[w] for w in np.flatnonzero(bags[2])] == ["lily", "is", "white"]
     assert bags.sum(axis=1).tolist() == [4, 4, 3, 3, 2, 2]
 
 
-def told_by_loops(story, content, of_objects):
-    """For each fact the content words that other facts about its thing have, without it."""
+def told_by_loops(story, content):
+    """For each fact the content words that other facts with its subject have, without it."""
     tokens, lengths = tokens_of(story)
-    things = (objects if of_objects else subjects)(tokens, lengths, content)
-    told = np.zeros([len(story), len(WORDS)], bool)
-    for i, own in enumerate(things):
-        for j, other in enumerate(things):
-            words = tokens[j][: lengths[j]]
-            if i != j and own >= 0 and (own in words if of_objects else own == other):
-                for word in words:
-                    told[i, word] |= content[word] and word != own
+    subject = subjects(tokens, lengths, content)
+    told = np.zeros([len(story), len(WORDS)])
+    for i, own in enumerate(subject):
+        for j, other in enumerate(subject):
+            if i != j and own == other >= 0:
+                for word in tokens[j][: lengths[j]]:
+                    told[i, word] = content[word] and word != own
     return told
 
 
-STORIES = [
-    [*SENTENCES[:3], "frog a greg"],
-    ["lily is a swan", "lily is white", "lily is swan green", "is a"],
-]
-
-
-@pytest.mark.parametrize("of_objects", [False, True], ids=["subjects", "objects"])
-def test_what_is_told_is_that_of_a_plain_loop(of_objects):
+def test_what_is_told_is_that_of_a_plain_loop():
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
-    told_of = told_of_objects if of_objects else told_of_subjects
-    things, words = [], []
-    for story in STORIES:
+    stories = [SENTENCES[:4], ["lily is a swan", "lily is white", "lily is green", "is a"]]
+    subject, words = [], []
+    for story in stories:
         tokens, lengths = tokens_of(story)
-        things.append((objects if of_objects else subjects)(tokens, lengths, content))
+        subject.append(subjects(tokens, lengths, content))
         words.append(bags_of_words(tokens, lengths, len(WORDS)) * content)
-    things, words = tf.constant(np.array(things)), tf.constant(np.array(words), tf.float32)
-    told = told_of(things, words, tf.ones([2, 4])).numpy()
-    for story, rows in zip(STORIES, told, strict=True):
-        assert rows.any()
-        np.testing.assert_array_equal(rows, told_by_loops(story, content, of_objects))
-    masked = told_of(things, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
-    assert not masked[0, :2].any()  # no two facts about one thing are left
-    first = [WORDS[w] for w in np.flatnonzero(masked[1, 0])]
-    assert first == (["lily", "green"] if of_objects else ["swan", "green"])
+    subject, words = tf.constant(np.array(subject)), tf.constant(np.array(words), tf.float32)
+    told = told_words(subject, words, tf.ones([2, 4])).numpy()
+    for story, rows in zip(stories, told, strict=True):
+        np.testing.assert_array_equal(rows, told_by_loops(story, content))
+    masked = told_words(subject, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
+    assert not masked[0, :2].any()  # no two facts of one subject are left
+    assert [WORDS[w] for w in np.flatnonzero(masked[1, 0])] == ["green"]
 
 
 def test_the_loss_is_the_mean_over_real_facts_and_steps():
@@ -107,9 +88,9 @@ def test_the_loss_is_the_mean_over_real_facts_and_steps():
     assert_close(told_loss(tf.constant(logits), tf.constant(told), tf.constant(mask)), expected)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["subjects", "objects too"])
-def told_task(babi_h5, request):
-    _, data, task = small_babi(babi_h5, node_loss=0.5, told_of_objects=request.param)
+@pytest.fixture(scope="module")
+def told_task(babi_h5):
+    _, data, task = small_babi(babi_h5, node_loss=0.5)
     arrays = data.arrays("train")
     return task, arrays, next(iter(training_inputs(task, arrays, 16, 1, 0, 0)[0]))
 
@@ -164,16 +145,9 @@ def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
     task, _, batch = told_task
     with tf.GradientTape() as tape:
         told = tf.reduce_sum(losses(task, batch, told_facts=3)[0]["told"])
-    modules = task.encoder.facts, task.network.rrn.message_fn
+    modules = task.encoder.facts, task.network.rrn.message_fn, task.network.node_readout
     reached = [v for module in modules for v in module.trainable_variables]
-    assert len(task.training_only()) == 4 * (1 + task.config.told_of_objects)
-    reached += task.training_only()
     answer = task.network.readout.trainable_variables
     gradients = tape.gradient(told, [*reached, *answer])
     assert all(g is not None for g in gradients[: len(reached)])
     assert all(g is None for g in gradients[len(reached) :])
-
-
-def test_objects_need_the_loss(babi_h5):
-    with pytest.raises(ValueError, match=r"model\.told_of_objects: not used without model\.node"):
-        small_babi(babi_h5, told_of_objects=True)
