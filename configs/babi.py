@@ -36,9 +36,9 @@ Variants; each result is of one seed, on the released test files:
              tasks 17, 18 and 19 failed, after 13,000 of its 17,000 updates, 69 minutes of one core
              with AVX-512 beside other work.
   simulated_relabelled  As relabelled, on as many simulated stories as are released, from
-             simulated_full's weights: 3.06 % mean error, tasks 17, 18 and 19 failed. Without
-             relabelling, 8,300 updates at a constant rate and 4,000 at a falling one: 2.25 %, the
-             same tasks failed (docs/notes/simulator.md). `pretrained/babi_simulated.h5`.
+             simulated_full's weights: 3.06 % mean error, tasks 17, 18 and 19 failed. First
+             without relabelling, then with it, in several runs (docs/notes/simulator.md): 0.82 %,
+             task 19 failed. `pretrained/babi_simulated.h5`.
              python -m data_prep babi --source simulated --out data/babi_like_released.h5
   frozen_encoders  2,500 updates of the network alone, whose encoders stay as they began, then 5,000
              of all: 63.0 % mean error after the first stage, 48.2 % after both.

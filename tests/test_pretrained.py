@@ -25,7 +25,7 @@ def error_of(file, variant, weights, data_path, examples):
     [
         ("relabelled", "babi.h5", 0.0, 1.5),
         ("hour", "babi_hour.h5", 7.0, 13.0),
-        ("simulated_relabelled", "babi_simulated.h5", 1.0, 4.0),
+        ("simulated_relabelled", "babi_simulated.h5", 0.1, 2.5),
     ],
 )
 def test_babi(babi_h5, variant, weights, least, most):
@@ -36,4 +36,4 @@ def test_babi(babi_h5, variant, weights, least, most):
 @pytest.mark.slow
 def test_sudoku(sudoku_h5):
     """Percent of 200 boards with 17 to 34 givens that are not solved after 64 steps."""
-    assert 0.5 <= error_of("sudoku.py", "segments", "sudoku.h5", sudoku_h5, 200) <= 6.0
+    assert 0.0 < error_of("sudoku.py", "segments", "sudoku.h5", sudoku_h5, 200) <= 5.0
