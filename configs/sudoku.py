@@ -20,7 +20,7 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          boards that left with probability 0.5, and an error share of 0.5: 6,900 updates of a cosine
          over 17,400, 3,000 of one from 1.2e-3, and 14,000 of one from 2e-3. Four had the settings
          below, in float32: 4,300 updates at a constant rate (averages of 0.999), 4,500 of a cosine
-         over 5,000, 9,400 of one over 10,000, and 9,400 of one over 9,400.
+         over 5,000, 9,400 of one over 10,000, and 9,400 of one that ends there.
   quick  1,500 updates of 8 steps with Muon: 57.7 % solved after 16 steps, after 13 minutes on 2
          cores of a slow AMD EPYC without AVX-512, --devices cpu:2, evaluation included.
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.

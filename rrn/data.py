@@ -256,7 +256,7 @@ def training_inputs(
             return task.draw_examples(arrays, seed, batch_size)
         return draw_by_group(groups, shares, seed, batch_size)
 
-    @tf.autograph.experimental.do_not_convert
+    @tf.autograph.experimental.do_not_convert  # it would cost a second, and change what errors say
     def batch_of(update, first, last):
         update_seed = fold_in([seed, 0], update)
         if not isinstance(stream, int) or stream:

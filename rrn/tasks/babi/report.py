@@ -1,6 +1,5 @@
 """bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -79,9 +78,8 @@ def results(
 
 def _errors(results):
     """[(task's number, errors by step)] of the tasks in `results`."""
-    name = re.compile(r"error/task_(\d+)")
-    found = [(name.fullmatch(key), errors) for key, errors in results.by_step.items()]
-    return [(int(match[1]), errors) for match, errors in found if match]
+    names = {task: f"error/task_{task:02d}" for task in range(1, len(TASK_NAMES) + 1)}
+    return [(t, results.by_step[name]) for t, name in names.items() if name in results.by_step]
 
 
 def table(results: Results) -> Table:

@@ -23,14 +23,14 @@ from rrn.sentences import prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
-from rrn.tasks.babi.questions import answered_alone, pair_keys
+from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, subjects, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 NUM_TASKS = 20
-ALONE = 100  # is added to the number of a group
+ALONE = 100  # more than a task's number: the group of its questions that their words answer
 
 
 def create_task(config: ConfigDict, data: PreparedData) -> "Babi":
@@ -68,7 +68,7 @@ class Babi(Task):
         sizes = np.minimum(np.arange(len(shares)), config.max_facts)
         size_counts = np.bincount(sizes, weights=shares, minlength=config.max_facts + 1)
         self.boundaries = part_boundaries(size_counts, config.num_parts)
-        self.answered_alone = np.array([], np.int64)
+        self.answered_alone = set()
         if "train" in data.splits:  # else the model only answers
             self._prepare_training(data.shared, data.splits["train"])
 
@@ -77,7 +77,8 @@ class Babi(Task):
         self.tasks, self.question_starts, self.question_counts = np.unique(
             train["task"], return_index=True, return_counts=True
         )
-        self.answered_alone = answered_alone(train["task"], train["question"], train["answer"])
+        questions, places = distinct_questions({**shared, **train})
+        self.answered_alone = answered_alone(questions, places, train["answer"])
         if self.config.node_loss or self.config.relabel:
             self._prepare_sentences(shared, train)
 
@@ -118,13 +119,15 @@ class Babi(Task):
         return tf.gather(starts, task) + question
 
     def groups(self, arrays: Arrays) -> np.ndarray:
-        """The questions' tasks, and `ALONE` more where a question's words alone tell the answer.
+        """Numbers a question's group as its task; one that its words answer, `ALONE` higher.
 
-        Four in five questions of task 18 are such. Drawn with the others, they hide how wrong the
-        answers are that need the story.
+        Four in five questions of task 18 are answered by their words. If all of its questions were
+        one group, these would hide that the answers which need the story are wrong.
         """
-        tasks, questions = arrays["task"].numpy(), arrays["question"].numpy()
-        return tasks + ALONE * np.isin(pair_keys(tasks, questions), self.answered_alone)
+        arrays = {name: array.numpy() for name, array in arrays.items()}
+        questions, places = distinct_questions(arrays)
+        alone = np.array([question in self.answered_alone for question in questions])
+        return arrays["task"] + ALONE * alone[places]
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)

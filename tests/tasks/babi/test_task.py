@@ -91,7 +91,21 @@ def tiny_data(vocabulary=5, schema=("babi", 1)):
     }
     words = np.array([f"word_{i}" for i in range(vocabulary)], object)
     attributes = {"schema": schema[0], "version": schema[1], "notes": ""}
-    return PreparedData("tiny.h5", attributes, {"vocabulary": words}, {"train": train})
+    shared = {"vocabulary": words, **TINY_SENTENCES}
+    return PreparedData("tiny.h5", attributes, shared, {"train": train})
+
+
+# Sentence i has the words i + 1 and 9.
+TINY_SENTENCES = {
+    "sentences/tokens": np.array([[i + 1, 9, 0] for i in range(7)], np.int32),
+    "sentences/length": np.full(7, 2, np.int32),
+}
+
+
+def tiny_arrays(task, question, answer):
+    """Tensors of questions of the file of `tiny_data`."""
+    arrays = {**TINY_SENTENCES, "task": task, "question": question, "answer": answer}
+    return {name: tf.constant(values) for name, values in arrays.items()}
 
 
 def count_parameters(task):
@@ -410,8 +424,7 @@ def hand_made_results(task):
         [[(1 + (i < first), 1 + (i < second)) for i in range(n)] for _, n, first, second in plan]
     )
     order = np.random.default_rng(0).permutation(len(tasks))
-    ones = tf.ones([len(tasks)], tf.int32)
-    arrays = {"task": tf.constant(tasks[order]), "question": ones, "answer": ones}
+    arrays = tiny_arrays(tasks[order], *np.ones([2, len(tasks)], np.int32))
     losses = np.stack([np.full(len(tasks), 2.0), np.arange(len(tasks))], axis=1)
     outputs = {"probabilities": one_hot(predicted[order]), "loss": losses}
     return task.results(arrays, np.arange(len(tasks)), outputs)
@@ -444,9 +457,12 @@ def test_questions_that_their_words_answer_are_a_group_of_their_own():
     data = tiny_data()
     data.splits["train"] = {**train, "num_facts": np.ones(len(asked), int)}
     task = make_task(data)
-    others = {"task": [1, 1, 1, 2, 2], "question": [4, 5, 6, 4, 5], "answer": [1] * 5}
-    arrays = {name: tf.constant(values) for name, values in others.items()}
+    arrays = tiny_arrays([1, 1, 1, 2, 2], [4, 5, 6, 4, 5], [1] * 5)
     assert task.groups(arrays).tolist() == [101, 1, 1, 2, 2]
+    # In another file the sentences have other numbers.
+    turned = {name: tf.reverse(arrays[name], [0]) for name in TINY_SENTENCES}
+    elsewhere = {**arrays, **turned, "question": 6 - arrays["question"]}
+    assert task.groups(elsewhere).tolist() == [101, 1, 1, 2, 2]
     predicted = one_hot([[2], [1], [2], [1], [1]])
     outputs = {"probabilities": predicted, "loss": np.zeros([5, 1])}
     results = task.results(arrays, np.arange(5), outputs)
@@ -467,8 +483,7 @@ def test_the_real_questions_that_their_words_answer(data, arrays):
 
 def test_an_unknown_word_is_never_a_right_answer():
     """Id 0 stands for every word that training does not have."""
-    arrays = {"task": [1, 1], "question": [4, 4], "answer": [0, 3]}
-    arrays = {name: tf.constant(values) for name, values in arrays.items()}
+    arrays = tiny_arrays([1, 1], [4, 4], [0, 3])
     outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
     results = make_task(tiny_data()).results(arrays, [0, 1], outputs)
     assert results.metrics["error/task_01"] == 50
@@ -476,8 +491,7 @@ def test_an_unknown_word_is_never_a_right_answer():
 
 def test_the_table_names_every_task_and_the_paper():
     task = make_task(tiny_data())
-    ones = tf.ones([20], tf.int32)
-    arrays = {"task": tf.range(1, 21), "question": ones, "answer": ones}
+    arrays = tiny_arrays(np.arange(1, 21), *np.ones([2, 20], np.int32))
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
     outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
     results = task.results(arrays, np.arange(20), outputs)
