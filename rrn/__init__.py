@@ -35,6 +35,7 @@ What trains them:
     fields       what a config's fields may be
     pages/       pages with tables and examples, to look at in a browser
     lazy         packages whose imports of TensorFlow wait until a name is used
+    fast_start   what programs import first: TensorFlow without Keras
     __main__     the program of an installed package
 """
 

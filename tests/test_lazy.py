@@ -30,6 +30,19 @@ def test_packages_come_without_tensorflow():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_tensorflow_comes_without_keras_until_that_is_used():
+    """Nor matplotlib, which Keras imports. What is found where is TensorFlow's own doing."""
+    code = (
+        "import os, sys, rrn.fast_start, rrn.training.experiment as _, tensorflow as tf\n"
+        "assert not {'keras', 'matplotlib'} & sys.modules.keys()\n"
+        "assert not [name for name in os.environ if 'KERAS' in name]\n"
+        "from tensorflow.keras.layers import Dense\n"
+        "import keras\n"
+        "assert tf.keras.layers.Dense is Dense is keras.layers.Dense\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_modules_are_searched_in_order_and_are_there_themselves():
     find = lazy_names("rrn", ["prefix_tree"], ["lazy", "sentences"])
     assert find("prefix_tree") is importlib.import_module("rrn.sentences").prefix_tree

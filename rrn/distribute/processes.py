@@ -49,7 +49,7 @@ def running(cluster: Cluster) -> Iterator[None]:
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__])
+    server.set_forkserver_preload(["rrn.fast_start", __name__])
     processes = []
     try:
         for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():

@@ -75,8 +75,7 @@ class Run:
         """Ids of the living processes that it has started as its cluster.
 
         They are forks of multiprocessing's server and have its command line. Other children may be
-        there for a moment: h5py asks `uname -p` for the machine, and Keras's matplotlib asks
-        `fc-list` for fonts if no list of them is cached.
+        there for a moment: h5py asks `uname -p` for the machine.
         """
         ids = set()
         for pid in self.living():

@@ -11,6 +11,7 @@ With --serve there is no PUZZLE: a page on 127.0.0.1 takes puzzles and shows how
 
 import contextlib
 import functools
+import importlib
 import os
 import sys
 import time
@@ -143,6 +144,7 @@ def _make_solver(devices, weights, num_steps):
     if weights and not os.path.isfile(weights):
         raise ValueError(f"{weights}: no such file; a run writes one after its validation")
     # These import TensorFlow.
+    importlib.import_module("rrn.fast_start")
     import tensorflow as tf
 
     from rrn.distribute import keep_freed_memory, parse_devices
