@@ -2,7 +2,7 @@
 
     python -m benchmarks.babi_towers [--devices cpu:2] [--updates 1500]
 
-main.py trains `configs/babi.py:quick` twice for so many updates, with --sync and with --nosync. An
+main.py trains `configs/babi.py:plain` twice for so many updates, with --sync and with --nosync. An
 update is of one batch either way, so both read as many questions. The two runs take turns: one is
 stopped (SIGSTOP) while the other goes on, so that both meet the same state of a shared machine.
 Rates are of the turns in which both trained, and by processor time as well.
@@ -46,7 +46,7 @@ class Run:
             "train.evaluate_every_updates": arguments.updates,
             "evaluate.examples": arguments.examples,
         }
-        command = [sys.executable, "main.py", "--config=configs/babi.py:quick", f"--{way}"]
+        command = [sys.executable, "main.py", "--config=configs/babi.py:plain", f"--{way}"]
         command += [f"--devices={arguments.devices}", f"--workdir={self.folder}"]
         command += [f"--config.{field}={value}" for field, value in fields.items()]
         print(" ".join(command[1:]), flush=True)

@@ -67,6 +67,7 @@ def paper() -> ConfigDict:
             "normal_embeddings": False,  # initially, not Glorot's
             "node_loss": 0.0,  # weight of the loss of what facts tell of a subject, in training
             "relabel": False,  # phrases that play the same part exchange places, in training
+            "keep_names": 0.0,  # with relabel, the share of questions in which they do not
             "compute_dtype": "float32",
         },
         train=Train(
@@ -127,6 +128,7 @@ def hour() -> ConfigDict:
     config = told()
     config.model.num_steps = 1
     config.model.relabel = True
+    config.model.keep_names = 0.5  # what comes again and again is learned first
     config.train.num_updates = 0
     config.train.stages = (
         told_from(3, num_updates=5_000, error_share=0.0),

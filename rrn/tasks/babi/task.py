@@ -90,7 +90,7 @@ class Babi(Task):
         fact_tasks = np.repeat(story_tasks, fact_counts)
         tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
         if self.config.relabel:
-            self.relabelling = Relabelling(shared, train, fact_tasks)
+            self.relabelling = Relabelling(shared, train, fact_tasks, self.config.keep_names)
             tokens, lengths = self.relabelling.sentences()
         self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
         if self.config.node_loss:
