@@ -54,7 +54,8 @@ class Babi(Task):
       data: what the model is made on. Without a training split the task only answers.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have.
+      ValueError: a word comes into the training stories that the vocabulary does not have, or
+        keep_names is set and not used.
     """
 
     quantities = report.QUANTITIES
@@ -79,6 +80,8 @@ class Babi(Task):
         )
         questions, places = distinct_questions({**shared, **train})
         self.answered_alone = answered_alone(questions, places, train["answer"])
+        if (kept := self.config.keep_names) and not self.config.relabel:
+            raise ValueError(f"model.keep_names: not used without model.relabel, got {kept}")
         if self.config.node_loss or self.config.relabel:
             self._prepare_sentences(shared, train)
 

@@ -89,6 +89,8 @@ def test_a_share_of_the_questions_keeps_its_names(data):
     kept = [story == old for old, story in zip(before, some, strict=True)]
     assert 0.7 < np.mean(kept) < 0.8
     assert all(k or story == new for k, story, new in zip(kept, some, after, strict=True))
+    with pytest.raises(ValueError, match=r"^model\.keep_names: not used .*relabel, got 0\.75$"):
+        create(data, keep_names=0.75)
 
 
 def test_every_task_has_its_parts_and_a_turn_is_one_to_one():
