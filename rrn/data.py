@@ -268,13 +268,25 @@ def training_inputs(
 
     def pipeline(first, last):
         updates = tf.data.Dataset.counter(first_update)
-        return updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=1).prefetch(4)
+        batches = updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=1)
+        return batches.prefetch(4).with_options(_without_tuning())
 
     pipelines = []
     for d in range(num_devices):
         with tf.device(cpus[d]) if cpus else contextlib.nullcontext():
             pipelines.append(pipeline(*device_slice(batch_size, num_devices, d)))
     return pipelines
+
+
+def _without_tuning():
+    """The options of data sets whose numbers of threads and batches ahead are given.
+
+    TensorFlow would tune them in a thread that sleeps for up to a minute, and the end of an
+    iterator waits for that thread.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def evaluation_batch(
@@ -332,6 +344,7 @@ def evaluation_inputs(
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)
-        return indices.map(batch_of, num_parallel_calls=1).prefetch(2)
+        batches = indices.map(batch_of, num_parallel_calls=1)
+        return batches.prefetch(2).with_options(_without_tuning())
 
     return [pipeline(device) for device in range(num_devices)]
