@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from data_prep import hdf5
-from rrn.data import read_prepared
+from rrn.data import evaluation_inputs, read_prepared, training_inputs
+from tests.helpers import small_babi
 
 
 def write(path, words, schema="words", version=1, **arrays):
@@ -27,6 +28,15 @@ def test_integers_are_int32_and_images_bytes(tmp_path):
     assert data.arrays("train")["image"].numpy().max() == 255
     assert data.arrays("test")["x"].dtype == "float32"
     assert "vocabulary" not in data.arrays("test")
+
+
+def test_inputs_are_not_tuned(small_babi_h5):
+    """The end of an iterator would wait for up to a minute."""
+    _, data, task = small_babi(small_babi_h5)
+    arrays, devices, seed = data.arrays("train"), 2, 0
+    inputs = training_inputs(task, arrays, 4, devices, seed, first_update=0)
+    inputs += evaluation_inputs(task, arrays, np.arange(8), 4, devices, seed)
+    assert [dataset.options().autotune.enabled for dataset in inputs] == [False] * 4
 
 
 def test_a_compatible_file_is_read(tmp_path):
