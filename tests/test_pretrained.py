@@ -24,7 +24,7 @@ def error_of(file, variant, weights, data_path, examples):
     ("variant", "weights", "least", "most"),
     [
         ("relabelled", "babi.h5", 0.0, 1.5),
-        ("hour", "babi_hour.h5", 7.0, 13.0),
+        ("hour", "babi_hour.h5", 2.5, 8.0),
         ("simulated_relabelled", "babi_simulated.h5", 0.1, 2.5),
     ],
 )

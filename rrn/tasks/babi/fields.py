@@ -14,6 +14,5 @@ FIELDS = {
     "normal_embeddings": SWITCH,
     "node_loss": LOSS_WEIGHT,
     "relabel": Field(bool, absent=False),
-    "keep_names": Field(float, at_least=0, at_most=1, absent=0.0),
     "compute_dtype": COMPUTE_DTYPE,
 }

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from rrn.random import ExampleRandom
 
-SALT, KEEP_SALT = 3, 4  # of the draws
+SALT = 3  # of the draws
 
 
 class Part(NamedTuple):
@@ -246,7 +246,6 @@ class Relabelling:
       shared: the arrays that its splits share.
       train: the arrays of its training split.
       fact_tasks: the task that each of its facts is of.
-      keep_names: the share of the questions that stay as they are.
 
     Raises:
       ValueError: a phrase or an answer has a word that is not in the vocabulary.
@@ -257,9 +256,7 @@ class Relabelling:
         shared: Mapping[str, np.ndarray],
         train: Mapping[str, np.ndarray],
         fact_tasks: np.ndarray,
-        keep_names: float,
     ):
-        self.keep_names = keep_names
         words = shared["vocabulary"].tolist()
         rows = zip(shared["sentences/tokens"], shared["sentences/length"], strict=True)
         sentences = [tuple(words[i] for i in row[:length]) for row, length in rows]
@@ -308,7 +305,7 @@ class Relabelling:
         Returns:
           (facts, questions, answers): what comes of them.
         """
-        things = draw_things(random, self.keep_names)
+        things = draw_things(random)
         told = tf.gather(tasks, owners), tf.gather(things, owners)
         return (
             self._sentences.relabelled(facts, *told),
@@ -324,19 +321,16 @@ def _tasks_of(texts, tasks, number):
     return [np.flatnonzero(column).tolist() for column in occurs.T]
 
 
-def draw_things(random: ExampleRandom, keep_names: float) -> tf.Tensor:
+def draw_things(random: ExampleRandom) -> tf.Tensor:
     """Draws the thing that takes each one's place.
 
     Args:
       random: the examples' draws.
-      keep_names: the share of the examples in which each thing keeps its place.
 
     Returns:
       Integers `[examples, parts, MOST_THINGS]`.
     """
     draws = random.uniform([len(PARTS)], SALT)
-    kept = random.uniform([1], KEEP_SALT) < keep_names
-    draws = tf.where(kept, 0.0, draws)  # the first turn leaves each thing in its place
     things = []
     for part, draw in zip(PARTS, tf.unstack(draws, axis=1), strict=True):
         turns = tf.constant(part.turns, tf.int32)

@@ -54,8 +54,7 @@ class Babi(Task):
       data: what the model is made on. Without a training split the task only answers.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have, or
-        keep_names is set and not used.
+      ValueError: a word comes into the training stories that the vocabulary does not have.
     """
 
     quantities = report.QUANTITIES
@@ -80,8 +79,6 @@ class Babi(Task):
         )
         questions, places = distinct_questions({**shared, **train})
         self.answered_alone = answered_alone(questions, places, train["answer"])
-        if (kept := self.config.keep_names) and not self.config.relabel:
-            raise ValueError(f"model.keep_names: not used without model.relabel, got {kept}")
         if self.config.node_loss or self.config.relabel:
             self._prepare_sentences(shared, train)
 
@@ -93,7 +90,7 @@ class Babi(Task):
         fact_tasks = np.repeat(story_tasks, fact_counts)
         tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
         if self.config.relabel:
-            self.relabelling = Relabelling(shared, train, fact_tasks, self.config.keep_names)
+            self.relabelling = Relabelling(shared, train, fact_tasks)
             tokens, lengths = self.relabelling.sentences()
         self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
         if self.config.node_loss:

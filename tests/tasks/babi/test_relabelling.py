@@ -80,19 +80,6 @@ def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(dat
     assert changed > 0.6
 
 
-def test_a_share_of_the_questions_keeps_its_names(data):
-    examples = np.repeat(np.flatnonzero(data.splits["train"]["task"] == 2)[:10], 100)
-    before, after, some = (
-        texts_of(data, "train", examples, relabel=relabel, keep_names=share)
-        for relabel, share in ((False, 0.0), (True, 0.0), (True, 0.75))
-    )
-    kept = [story == old for old, story in zip(before, some, strict=True)]
-    assert 0.7 < np.mean(kept) < 0.8
-    assert all(k or story == new for k, story, new in zip(kept, some, after, strict=True))
-    with pytest.raises(ValueError, match=r"^model\.keep_names: not used .*relabel, got 0\.75$"):
-        create(data, keep_names=0.75)
-
-
 def test_every_task_has_its_parts_and_a_turn_is_one_to_one():
     assert sorted(TASK_PARTS) == list(range(1, 21))
     for part in PARTS:
