@@ -13,7 +13,7 @@ Variants; each result is of one seed, on the released test files:
              after 90 minutes on 2 cores of a slow AMD EPYC without AVX-512, --devices cpu:2.
   quick      11,000 updates of one step, with the loss of what facts tell, with names that are
              exchanged, and after 4,000 updates half of each batch drawn by the tasks' validation
-             errors: @Q % mean error, @QF tasks failed, after @QM minutes of one core with AVX-512,
+             errors: 9.6 % mean error, 4 tasks failed, after 18 minutes of one core with AVX-512,
              beside other work.
   one_step   As plain, but of one step, for 11,000 updates: 13.2 % mean error, 6 tasks failed, after
              15 minutes of such a core.
