@@ -4,7 +4,6 @@ python main.py --config configs/babi.py --devices 0,1,2,3
 python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
 """
 
-import importlib
 import os
 import re
 import sys
@@ -122,7 +121,6 @@ RESTART = flags.DEFINE_bool(
 
 
 def main(_):
-    importlib.import_module("rrn.fast_start")
     from rrn.distribute import find_cluster
     from rrn.training import run
 

@@ -5,6 +5,7 @@ of training.
 """
 
 import contextlib
+import importlib
 import os
 import re
 from collections.abc import Mapping
@@ -81,6 +82,7 @@ def run(
         if trains and restart and (folder := workdir.set_aside()):
             print(f"the run that was in {workdir.path} is now in {folder}")
         # These import TensorFlow.
+        importlib.import_module("rrn.fast_start")
         from rrn.distribute import keep_freed_memory, serve
         from rrn.training.experiment import carry_out
 
