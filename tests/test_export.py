@@ -156,7 +156,7 @@ print(answers["answer"].numpy()[0].decode())
 
 @pytest.mark.slow
 def test_a_saved_model_needs_no_rrn(tmp_path):
-    export(ROOT / "pretrained/babi_hour.h5", tmp_path / "saved")
+    export(ROOT / "pretrained/babi.h5", tmp_path / "saved")
     environment = {**os.environ, "PYTHONPATH": "", "CUDA_VISIBLE_DEVICES": ""}
     answer = subprocess.check_output(
         [sys.executable, "-c", SCRIPT, tmp_path / "saved"],
@@ -174,7 +174,7 @@ def test_a_saved_model_needs_no_rrn(tmp_path):
 @pytest.fixture(scope="module")
 def babi():
     tf.random.set_seed(0)  # before the fixture of each test does
-    return load(ROOT / "pretrained/babi_hour.h5")
+    return load(ROOT / "pretrained/babi.h5")
 
 
 def ask(model, story, question="Where is John?"):
