@@ -113,14 +113,20 @@ def plain() -> ConfigDict:
     return config
 
 
-def told() -> ConfigDict:
-    """What the recipes share that learn what facts tell, and draw by error."""
+def averaged() -> ConfigDict:
+    """What the recipes share that average their weights."""
     config = plain()
-    config.model.node_loss = 0.2
     config.train.average_decay = 0.998
-    config.train.error_share = 0.5
     config.train.evaluate_every_updates = 1_000
     config.train.validation_examples = 4_000
+    return config
+
+
+def told() -> ConfigDict:
+    """What the recipes share that learn what facts tell, and draw by error."""
+    config = averaged()
+    config.model.node_loss = 0.2
+    config.train.error_share = 0.5
     return config
 
 
@@ -144,12 +150,9 @@ def quick() -> ConfigDict:
 
 
 def one_step() -> ConfigDict:
-    config = plain()
+    config = averaged()
     config.model.num_steps = 1
     config.train.num_updates = 11_000
-    config.train.average_decay = 0.998
-    config.train.evaluate_every_updates = 1_000
-    config.train.validation_examples = 4_000
     return config
 
 
