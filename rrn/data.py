@@ -177,12 +177,12 @@ def device_slice(batch_size: int, num_devices: int, device: int) -> tuple[int, i
     return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
 
 
-def _make_batch(task, arrays, examples, random, training):
+def _make_batch(task, arrays, examples, random, training, **options):
     """The task's batch of `examples`, sorted by size; `random.rows` are their keys."""
     order = tf.argsort(task.sizes(arrays, examples), stable=True)
     examples, rows = tf.gather(examples, order), tf.gather(random.rows, order)
     random = ExampleRandom(random.seed, rows, random.batch_size)
-    batch = task.make_batch(arrays, examples, random, training)
+    batch = task.make_batch(arrays, examples, random, training, **options)
     return {**batch, "examples": examples, "rows": rows}
 
 
@@ -220,6 +220,7 @@ def training_inputs(
     stream: int | tf.Tensor = 0,
     cpus: Sequence[str] | None = None,
     shares: Mapping[int, float] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[tf.data.Dataset]:
     """Makes the input pipelines of a training.
 
@@ -237,6 +238,7 @@ def training_inputs(
         for workers that update by themselves.
       cpus: where each data set runs; None for this process.
       shares: group -> its share of the batch; None for the task's own way to draw examples.
+      options: further arguments of the task's `make_batch`.
 
     Returns:
       An endless data set for each device; its u-th batch is of update first_update + u.
@@ -263,7 +265,7 @@ def training_inputs(
             update_seed = fold_in(update_seed, stream)
         examples = draw(fold_in(update_seed, 0))[first:last]
         random = ExampleRandom(fold_in(update_seed, 1), tf.range(first, last), batch_size)
-        batch = _make_batch(task, arrays, examples, random, training=True)
+        batch = _make_batch(task, arrays, examples, random, training=True, **options or {})
         return {**batch, "seed": fold_in(update_seed, 2)}
 
     def pipeline(first, last):

@@ -219,7 +219,7 @@ class Experiment:
         config, devices = self.config.train, self.machines.devices
         return Trainer(self.task, config, devices, specs, arrays, self.stand_ins)
 
-    def _inputs(self, arrays, num_done=0, shares=None):
+    def _inputs(self, arrays, num_done=0, **settings):
         """Each device's data set, for what follows the first `num_done` updates."""
         return training_inputs(
             self.task,
@@ -229,7 +229,7 @@ class Experiment:
             self.config.seed,
             num_done,
             cpus=self.machines.cpus,
-            shares=shares,
+            **settings,
         )
 
     def _train_until_done(self, trainer, update_maker, arrays, inputs, checkpoints, stop):
@@ -237,13 +237,13 @@ class Experiment:
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, plan.num_updates, update_maker.batch_size)
         num_done = int(trainer.update)
-        shares = None
-        update_maker.use(inputs, shares)
+        settings = {"shares": None, "options": {}}
+        update_maker.use(inputs, settings)
         progress.start(num_done)
         while num_done < plan.num_updates and not stop.requested:
-            if shares != trainer.shares():
-                shares = trainer.shares()
-                update_maker.use(self._inputs(arrays, num_done, shares), shares)
+            if settings != trainer.input_settings():
+                settings = trainer.input_settings()
+                update_maker.use(self._inputs(arrays, num_done, **settings), settings)
             stage = plan.stage(num_done).name if self.stages else None
             until_pauses = [plan.updates_left(num_done)] + [
                 every - num_done % every

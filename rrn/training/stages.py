@@ -11,8 +11,8 @@ A stage takes what it does not give from `train`, and an objective from its stag
 `rrn/training/fields.py` lists the fields of each. `loss` is one of those that the task's `loss`
 returns, "loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES`
 if not given. A stage without `objectives` has one, made of its own fields; a config without stages
-has one stage, made of train's. `options` are arguments of the task's `loss` in the stage, as
-{"num_steps": 16}. The plan runs `train.repeats` times.
+has one stage, made of train's. `options` are arguments of the task's `loss` or `make_batch` in the
+stage, as {"num_steps": 16}. The plan runs `train.repeats` times.
 """
 
 import inspect
@@ -36,7 +36,9 @@ from rrn.training.fields import (
 )
 
 MODULES = "encoder", "network"  # of every task
-LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}  # what no stage can set
+# What no stage can set.
+LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}
+BATCH_ARGUMENTS = {"arrays", "examples", "random", "training"}
 
 
 class Objective(tf.Module):
@@ -164,14 +166,14 @@ class Stage(tf.Module):
       task: the task.
 
     Raises:
-      ValueError: an option that the task's loss does not take, two objectives that train one
-        variable, or as of `Objective`.
+      ValueError: an option that the task does not take, two objectives that train one variable, or
+        as of `Objective`.
     """
 
     def __init__(self, fields: Mapping[str, Any], first: int, repeats: int, task: Task):
         super().__init__(name=fields["name"])
         self.first, self.num_updates = first, fields["num_updates"]
-        self.options = _check_options(fields["options"], task)
+        self.loss_options, self.batch_options = _split_options(fields["options"], task)
         self.max_segments = fields["max_segments"]
         self.leave_probability = fields["leave_probability"]
         self.error_share = fields["error_share"]
@@ -359,13 +361,20 @@ def stage_names(config: ConfigDict) -> list[str]:
     return [fields.get("name", "train") for fields in config.stages]
 
 
-def _check_options(options, task):
-    """Raises ValueError for an option that the task's `loss` does not take."""
-    known = [n for n in inspect.signature(task.loss).parameters if n not in LOSS_ARGUMENTS]
+def _split_options(options, task):
+    """Those that the task's `loss` takes, and those that its `make_batch` takes; raises ValueError
+    for one that neither does.
+    """
+    of_loss = inspect.signature(task.loss).parameters.keys() - LOSS_ARGUMENTS
+    of_batch = inspect.signature(task.make_batch).parameters.keys() - BATCH_ARGUMENTS
     for name in options:
-        if name not in known:
-            raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
-    return options
+        if name not in of_loss | of_batch:
+            known = ", ".join(sorted(of_loss | of_batch)) or "none"
+            raise ValueError(f"no option {name}; this task's are {known}")
+    return (
+        {name: value for name, value in options.items() if name in of_loss},
+        {name: value for name, value in options.items() if name in of_batch},
+    )
 
 
 def find_module(task: Task, path: str) -> tf.Module:

@@ -103,6 +103,15 @@ class Trainer(tf.Module):
         error_share = self.plan.stage(int(self.update)).error_share
         return self.sampler.shares(error_share) if error_share else None
 
+    def input_settings(self) -> dict[str, Any]:
+        """Says how the next batches are made.
+
+        Returns:
+          The arguments `shares` and `options` of `rrn.data.training_inputs`.
+        """
+        options = self.plan.stage(int(self.update)).batch_options
+        return {"shares": self.shares(), "options": options}
+
     def random(self, batch: Batch) -> ExampleRandom:
         """Makes the draws that a model uses on a batch.
 
@@ -125,7 +134,7 @@ class Trainer(tf.Module):
         Returns:
           The result; `aux` are the metrics.
         """
-        device, options, carried = self.devices[number], stage.options, stage.max_segments > 1
+        device, options, carried = self.devices[number], stage.loss_options, stage.max_segments > 1
         if carried:
             with tf.device(device):
                 batch, state = self.pool.take(number, batch)

@@ -47,12 +47,12 @@ class UpdateMaker(abc.ABC):
         return self.trainer.config.batch_size
 
     @abc.abstractmethod
-    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
         """Says what the next updates are made of.
 
         Args:
           inputs: each device's data set, from the trainer's update on.
-          shares: the shares of groups that they were made with; None for the task's own draws.
+          settings: what `Trainer.input_settings` returned when they were made.
         """
 
     @abc.abstractmethod
@@ -117,7 +117,7 @@ class SynchronousUpdates(UpdateMaker):
     def __init__(self, trainer: Trainer):
         self.trainer, self._iterators = trainer, None
 
-    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
         self._iterators = [iter(dataset) for dataset in inputs]
 
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
@@ -146,11 +146,11 @@ class _WithoutWaiting(UpdateMaker):
         self.trainer, self.num_workers = trainer, num_workers
         self._arrays, self._seed = arrays, seed
 
-    def _inputs(self, worker, first_update, shares):
+    def _inputs(self, worker, first_update, settings):
         """The data set of the worker's own batches."""
         task, size = self.trainer.task, self.trainer.config.batch_size
         args = task, self._arrays, size, 1, self._seed, first_update, 1 + worker
-        return training_inputs(*args, shares=shares)[0]
+        return training_inputs(*args, **settings)[0]
 
     def _update(self, stage, number, iterator):
         """One update, on the trainer's device with this number: what it reports, whether all is
@@ -206,11 +206,11 @@ class AsynchronousTowers(_WithoutWaiting):
             for stage in trainer.plan.stages
         }
 
-    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
-        """Takes the shares; each device makes inputs of its own."""
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
+        """Takes the settings; each device makes inputs of its own."""
         first = int(self.trainer.update)
         numbers = range(self.num_workers)
-        self._iterators = [iter(self._inputs(number, first, shares)) for number in numbers]
+        self._iterators = [iter(self._inputs(number, first, settings)) for number in numbers]
 
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         """Makes updates; whichever device is free makes the next one."""
@@ -255,12 +255,12 @@ class AsynchronousUpdates(_WithoutWaiting):
             for stage in trainer.plan.stages
         }
 
-    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
-        """Takes the shares; each worker makes inputs of its own."""
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
+        """Takes the settings; each worker makes inputs of its own."""
 
         def own_inputs():
             worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-            return self._inputs(worker, self.trainer.update.read_value(), shares)
+            return self._inputs(worker, self.trainer.update.read_value(), settings)
 
         self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
 
@@ -326,7 +326,7 @@ class FirstGradients(UpdateMaker):
         """The number of examples of `num_gradients` gradients, each of a worker's own batch."""
         return super().batch_size * self.num_gradients / len(self.trainer.devices)
 
-    def use(self, inputs: Sequence[tf.data.Dataset], shares: Mapping[int, float] | None) -> None:
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
         """Takes inputs; an update that a late worker is in the middle of keeps those it has."""
         self._iterators = [iter(dataset) for dataset in inputs]
 

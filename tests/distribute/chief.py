@@ -37,7 +37,7 @@ def make(machines, policy, folder):
     checkpoints = Checkpoints(folder, 1000, 1000, machines.writer)
     checkpoints.track(trainer)
     update_maker = machines.update_maker(trainer, task.arrays, 0)
-    update_maker.use(inputs, None)
+    update_maker.use(inputs, {})
     return trainer, update_maker, checkpoints
 
 

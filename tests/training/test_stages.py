@@ -24,11 +24,17 @@ from tests.test_docs import python_of, run
 
 
 class ContestTask(LineTask):
-    """`LineTask` with a judge that has a loss of its own, and a loss through the judge."""
+    """`LineTask` with a judge that has a loss of its own, and a loss through the judge; its batches
+    may be without noise.
+    """
 
     def __init__(self):
         super().__init__()
         self.network.judge = Linear(2, 1, name="judge")
+
+    def make_batch(self, arrays, examples, random, training, exact=False):
+        batch = super().make_batch(arrays, examples, random, training)
+        return {**batch, "noise": tf.zeros_like(batch["noise"])} if exact else batch
 
     def loss(self, encodings, batch, random, training):
         losses, outputs = super().loss(encodings, batch, random, training)
@@ -57,7 +63,13 @@ class SteppedTask(LineTask):
 LINE = "encoder", "network.linear"
 STAGES = (
     {"name": "fit", "num_updates": 5, "loss": "fit", "modules": LINE},
-    {"name": "judge", "num_updates": 4, "loss": "judge", "modules": ("network.judge",)},
+    {
+        "name": "judge",
+        "num_updates": 4,
+        "loss": "judge",
+        "modules": ("network.judge",),
+        "options": {"exact": True},
+    },
     {
         "name": "both",
         "num_updates": 6,
@@ -155,7 +167,7 @@ WRONG = {
     "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
     "field": ({"learning_rate": -1}, r"train\.stages\[0\]\.learning_rate: expected a number from"),
-    "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are none"),
+    "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are exact"),
     "number": ({"num_updates": 0}, r"train\.stages\[0\]\.num_updates: expected at least 1, got 0"),
     "fields together": (
         {"decay": "exponential", "decay_updates": 0},
@@ -250,6 +262,7 @@ def test_a_stage_may_set_what_the_loss_takes():
             r"train\.stages\[0\]\.options\.num_steps: expected an integer from 1 to 256, got 0",
         ),
         ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
+        ({"num_steps": "3"}, r"options\.num_steps: expected an integer from 1 to 256, got '3'"),
     ):
         with pytest.raises(ValueError, match=message):
             contest_trainer(create_task=SteppedTask, stages=({"name": "s", "options": options},))
@@ -358,6 +371,22 @@ def make_run(monkeypatch):
     evaluate = vars(Evaluate(batch_size=12, examples=10))
     config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
     return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))
+
+
+def test_a_stage_may_set_what_its_batches_are_made_with(make_run, tmp_path, monkeypatch):
+    made = []
+
+    def record(*args, **settings):
+        made.append((args[5], settings.get("options")))
+        return training_inputs(*args, **settings)
+
+    monkeypatch.setattr(experiment, "training_inputs", record)
+    make_run(tmp_path).train()
+    exact = {"exact": True}
+    assert made == [(0, None), (5, exact), (9, {}), (20, exact), (24, {})]
+    task = ContestTask()
+    (inputs,) = training_inputs(task, task.arrays, 6, 1, 0, 0, options=exact)
+    assert not next(iter(inputs))["noise"].numpy().any()
 
 
 class Killed(Exception):

@@ -71,7 +71,7 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
 def test_one_device_without_waiting_makes_the_updates_of_its_own_batches():
     trainer, inputs = make(1)
     updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
-    updates.use(inputs, None)
+    updates.use(inputs, {})
     means, bad_update = updates.train(3)
     assert trainer.update == 3 and bad_update == -1
     assert means["staleness"] == means["staleness_max"] == 0
@@ -87,7 +87,7 @@ def test_two_devices_update_by_themselves_with_batches_of_their_own():
     """A barrier lets both read the variables before either changes them."""
     trainer, inputs = make(2)
     updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
-    updates.use(inputs, None)
+    updates.use(inputs, {})
     barrier, seen = threading.Barrier(2), [[], []]
 
     class Together:
@@ -124,7 +124,7 @@ def test_two_devices_update_by_themselves_with_batches_of_their_own():
 def test_devices_that_do_not_wait_learn():
     trainer, inputs = make(2)
     updates = OneMachine(CPUS[:2], sync=False).update_maker(trainer, trainer.task.arrays, 0)
-    updates.use(inputs, None)
+    updates.use(inputs, {})
     first, _ = updates.train(20)
     for _ in range(4):
         last, _ = updates.train(20)
@@ -135,7 +135,7 @@ def test_devices_that_do_not_wait_learn():
 def test_a_loss_that_is_not_finite_is_told_with_the_first_update_that_has_it():
     trainer, inputs = make(2)
     updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
-    updates.use(inputs, None)
+    updates.use(inputs, {})
     assert updates.train(4)[1] == -1
     shard = trainer.model_variables[0]
     shard.assign(tf.fill(shard.shape, np.nan))
@@ -154,7 +154,7 @@ def first_gradients():
     for num_gradients in (1, 2, 5):
         trainer, inputs = make(2)
         made[num_gradients] = trainer, FirstGradients(trainer, num_gradients)
-        made[num_gradients][1].use(inputs, None)
+        made[num_gradients][1].use(inputs, {})
     return made
 
 

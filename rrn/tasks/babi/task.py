@@ -133,12 +133,18 @@ class Babi(Task):
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)
 
     def make_batch(
-        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+        self,
+        arrays: Arrays,
+        examples: tf.Tensor,
+        random: ExampleRandom,
+        training: bool,
+        keep_names: bool = False,
     ) -> Batch:
         """Makes sentence ids of the last facts, in parts of questions with about as many facts.
 
         Args:
           arrays, examples, random, training: as of `Task.make_batch`.
+          keep_names: whether names stay, even if the config has `relabel`.
 
         Returns:
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
@@ -169,7 +175,7 @@ class Babi(Task):
         question, answer, task = (
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
-        if training and self.config.relabel:
+        if training and self.config.relabel and not keep_names:
             facts, question, answer = self.relabelling.relabel(
                 random, task, facts, tf.concat(owners, 0), question, answer
             )

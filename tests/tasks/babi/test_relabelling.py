@@ -45,13 +45,14 @@ def create(data, **model):
     return create_task(config, data)
 
 
-def texts_of(data, split, examples, **model):
+def texts_of(data, split, examples, keep_names=False, **model):
     """For each example its facts, question and answer, as `make_batch` makes them in training."""
     task, arrays = create(data, **model), data.arrays(split)
     examples = np.sort(examples)
     examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
     random = ExampleRandom((3, 4), np.arange(len(examples)), len(examples))
-    batch = task.make_batch(arrays, tf.constant(examples, tf.int32), random, training=True)
+    examples = tf.constant(examples, tf.int32)
+    batch = task.make_batch(arrays, examples, random, training=True, keep_names=keep_names)
     words = data.shared["vocabulary"]
     told, asked = (
         [" ".join(words[i] for i in sentence) for sentence in spell(batch[name])]
@@ -129,6 +130,12 @@ def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data
         names = itertools.chain(*(read(text.split(), 1) for text in (*facts, question, answer_)))
         shapes.add(tuple(order.setdefault(n, len(order)) for n in names))
     assert len(shapes) == 1  # the same names at the same places, whatever they are
+
+
+def test_a_stage_may_keep_the_names(data):
+    examples = np.arange(0, len(data.splits["train"]["task"]), 7)
+    kept = texts_of(data, "train", examples, keep_names=True, relabel=True)
+    assert kept == texts_of(data, "train", examples, relabel=False)
 
 
 def test_evaluation_changes_nothing(data):
