@@ -29,7 +29,7 @@ def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:
 class Sampler(tf.Module):
     """The groups' last validation errors, kept with the trainer's state.
 
-    Before the first validation all are equal.
+    Before the first validation all are equal; a run begins with one.
 
     Args:
       task: the task.

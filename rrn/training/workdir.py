@@ -242,10 +242,11 @@ class Workdir:
         Says so, and where a line of the checkpoint's update itself is missing.
 
         Args:
-          update: the last update whose lines are kept, that of the last checkpoint.
+          update: the last update whose lines are kept, that of the last checkpoint. If it is 0,
+            there is no checkpoint, and no line is kept.
         """
         file, lines = self / "metrics.jsonl", self.metrics()
-        kept = [line for line in lines if line["update"] <= update]
+        kept = [line for line in lines if line["update"] <= update] if update else []
         if dropped := len(lines) - len(kept):
             print(f"{file}: {dropped} lines after update {update}, the last saved one, are dropped")
         if update and update not in (line["update"] for line in kept):

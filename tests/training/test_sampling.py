@@ -6,9 +6,12 @@ import tensorflow as tf
 
 from rrn.data import draw_by_group, training_inputs
 from rrn.tasks.task import Results
+from rrn.training.experiment import Experiment
+from rrn.training.machines import OneMachine
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer
-from tests.helpers import CPUS, LineTask, line_config
+from rrn.training.workdir import Workdir
+from tests.helpers import CPUS, LineTask, line_config, load_config
 
 
 class GroupedLine(LineTask):
@@ -72,6 +75,22 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     resumed = grouped_trainer(stages=stages)
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == {0: 0.625, 1: 0.375}
+
+
+def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_path):
+    config = load_config("babi.py", "test")
+    config.data.path = str(small_babi_h5)
+    config.model.update(hidden_size=8, encoding_size=8)
+    config.train.update(num_updates=2, evaluate_every_updates=2, error_share=0.5)
+    workdir = Workdir(tmp_path)
+    Experiment(config, "babi", OneMachine(CPUS[:1]), workdir).train()
+    validated = [line for line in workdir.metrics() if "error/mean" in line]
+    assert [line["update"] for line in validated] == [0, 2]
+    shares = next(line for line in workdir.metrics() if "share/01" in line)
+    errors = np.array([validated[0][f"error/task_{task:02}"] for task in (1, 2, 3)])
+    found = [shares[f"share/{task:02}"] for task in (1, 2, 3)]
+    assert shares["update"] == 0
+    np.testing.assert_allclose(found, shares_by_error(errors, 0.5), rtol=1e-6)
 
 
 def test_a_group_that_validation_lacks_has_the_mean_error():
