@@ -239,7 +239,7 @@ class Experiment:
         num_done = int(trainer.update)
         settings = {"shares": None, "options": {}}
         update_maker.use(inputs, settings)
-        if trainer.sampler and not num_done:  # the first batches are drawn by error, too
+        if trainer.shares() and not num_done:  # the first batches are drawn by error, too
             self._validate(trainer, evaluator, checkpoints, progress)
         progress.start(num_done)
         while num_done < plan.num_updates and not stop.requested:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rrn.distribute.sharding import AXES, CUTTING, POLICIES
-from rrn.fields import LARGEST, STEPS, SWITCH, Field, check_fields
+from rrn.fields import LARGEST, STEPS, Field, check_fields
 from rrn.tasks import find_task, task_names
 
 COUNT = Field(int, at_least=1)
@@ -135,7 +135,7 @@ def check_train(train: Mapping[str, Any]) -> None:
 def _check_stage(stage, path):
     check_fields(stage, STAGE_FIELDS, path, partial=True)
     for name, value in stage.get("options", {}).items():
-        field = SWITCH if isinstance(value, bool) else STEPS
-        field.check(f"{path}.options.{name}", value)
+        if not isinstance(value, bool):  # the plan knows which options are switches
+            STEPS.check(f"{path}.options.{name}", value)
     for j, objective in enumerate(stage.get("objectives", ())):
         check_fields(objective, OBJECTIVE_FIELDS, f"{path}.objectives[{j}]", partial=True)

@@ -29,7 +29,8 @@ def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:
 class Sampler(tf.Module):
     """The groups' last validation errors, kept with the trainer's state.
 
-    Before the first validation all are equal; a run begins with one.
+    Before the first validation all are equal. A run that draws its first batches by error begins
+    with a validation.
 
     Args:
       task: the task.

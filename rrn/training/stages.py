@@ -363,14 +363,20 @@ def stage_names(config: ConfigDict) -> list[str]:
 
 def _split_options(options, task):
     """Those that the task's `loss` takes, and those that its `make_batch` takes; raises ValueError
-    for one that neither does.
+    for one that neither does, and for a number where a switch is due or the other way round.
     """
-    of_loss = inspect.signature(task.loss).parameters.keys() - LOSS_ARGUMENTS
-    of_batch = inspect.signature(task.make_batch).parameters.keys() - BATCH_ARGUMENTS
-    for name in options:
-        if name not in of_loss | of_batch:
-            known = ", ".join(sorted(of_loss | of_batch)) or "none"
-            raise ValueError(f"no option {name}; this task's are {known}")
+    of_loss, of_batch = (
+        {n: p for n, p in inspect.signature(function).parameters.items() if n not in others}
+        for function, others in ((task.loss, LOSS_ARGUMENTS), (task.make_batch, BATCH_ARGUMENTS))
+    )
+    known = {**of_loss, **of_batch}
+    for name, value in options.items():
+        if name not in known:
+            raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
+        is_switch = isinstance(known[name].default, bool)
+        if is_switch != isinstance(value, bool):
+            kind = "True or False" if is_switch else "a whole number"
+            raise ValueError(f"option {name}: expected {kind}, got {value!r}")
     return (
         {name: value for name, value in options.items() if name in of_loss},
         {name: value for name, value in options.items() if name in of_batch},

@@ -168,6 +168,7 @@ WRONG = {
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
     "field": ({"learning_rate": -1}, r"train\.stages\[0\]\.learning_rate: expected a number from"),
     "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are exact"),
+    "switch": ({"options": {"exact": 2}}, "stage s: option exact: expected True or False, got 2"),
     "number": ({"num_updates": 0}, r"train\.stages\[0\]\.num_updates: expected at least 1, got 0"),
     "fields together": (
         {"decay": "exponential", "decay_updates": 0},
@@ -262,6 +263,7 @@ def test_a_stage_may_set_what_the_loss_takes():
             r"train\.stages\[0\]\.options\.num_steps: expected an integer from 1 to 256, got 0",
         ),
         ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
+        ({"num_steps": True}, "stage s: option num_steps: expected a whole number, got True"),
         ({"num_steps": "3"}, r"options\.num_steps: expected an integer from 1 to 256, got '3'"),
     ):
         with pytest.raises(ValueError, match=message):
