@@ -23,7 +23,7 @@ def error_of(config, weights, data, arrays, examples):
     ("variant", "weights", "least", "most"),
     [
         ("relabelled", "babi.h5", 0.0, 1.5),
-        ("hour", "babi_hour.h5", 0.3, 2.5),
+        ("hour", "babi_hour.h5", 0.1, 2.0),
         ("simulated_relabelled", "babi_simulated.h5", 0.1, 2.5),
     ],
 )

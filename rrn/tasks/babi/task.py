@@ -334,6 +334,7 @@ class Babi(Task):
         training: bool,
         num_steps: int | None = None,
         told_facts: int | None = None,
+        told: bool = True,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
@@ -345,6 +346,7 @@ class Babi(Task):
           num_steps: the config's if not given.
           told_facts: if given, "told" is computed in a second pass, over so many facts of each
             story, drawn anew at every update. It is far easier to learn if it begins with few.
+          told: False leaves "told" out.
 
         Returns:
           As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
@@ -352,7 +354,7 @@ class Babi(Task):
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
-        if training and self.config.node_loss:
+        if training and self.config.node_loss and told:
             if told_facts:
                 batch = some_facts(batch, random.uniform([self.config.max_facts], 2), told_facts)
                 _, hidden = self.run(encodings, batch, num_steps)

@@ -141,6 +141,14 @@ def test_as_many_facts_as_there_are_give_the_same_losses(told_task):
     assert_close(some["loss"], whole["loss"], 1e-4)
 
 
+def test_without_it_the_loss_in_training_is_the_answers_alone(told_task):
+    task, _, batch = told_task
+    untold, outputs = losses(task, batch, told=False)
+    assert untold.keys() == {"loss"} and "told" not in outputs
+    assert_close(untold["loss"], outputs["loss"].numpy().mean(axis=1))
+    assert "told_by_task" not in task.metrics(batch, outputs)
+
+
 def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
     task, _, batch = told_task
     with tf.GradientTape() as tape:
