@@ -363,7 +363,7 @@ def stage_names(config: ConfigDict) -> list[str]:
 
 def _split_options(options, task):
     """Those that the task's `loss` takes, and those that its `make_batch` takes; raises ValueError
-    for one that neither does, and for a number where a switch is due or the other way round.
+    for one that neither does, for a number in place of a switch, or a switch in place of a number.
     """
     of_loss, of_batch = (
         {n: p for n, p in inspect.signature(function).parameters.items() if n not in others}

@@ -338,19 +338,19 @@ class Babi(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Training adds `node_loss` times the loss "told" of `told.py`, and also returns that loss by
-        itself.
+        Unless `told` is False, training adds `node_loss` times the loss "told" of `told.py`, and
+        also returns that loss by itself.
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
           num_steps: the config's if not given.
           told_facts: if given, "told" is computed in a second pass, over so many facts of each
             story, drawn anew at every update. It is far easier to learn if it begins with few.
-          told: False leaves "told" out.
+          told: whether training has the loss "told".
 
         Returns:
           As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
-          `node_loss` "told" `[examples]`.
+          this loss "told" `[examples]`.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
