@@ -31,7 +31,7 @@ else
 endif
 
 test: lint
-	@echo 'The tests take 10 to 13 minutes on 2 idle cores with AVX-512, up to 17 without it.'
+	@echo 'The tests take 7 to 11 minutes on 2 idle cores with AVX-512, up to 17 without it.'
 	$(BIN)/python -m pytest
 
 lint: setup
