@@ -147,15 +147,16 @@ def hour() -> ConfigDict:
     config.model.compute_dtype = "bfloat16"
     config.train.learning_rate = 1e-3
     first = {"learning_rate": 1.5e-3, "error_share": 0.0}
-    names = {"options": {"keep_names": True}, "decay": "constant"}
+    stories = {"options": {"keep_names": True}, "decay": "constant"}
+    kept = {"options": {"keep_names": True, "told": False}, "decay": "constant"}
+    exchanged = {"options": {"told": False}}
     answers = {"modules": ("encoder", "network.rrn", "network.readout")}
-    kept = {"options": {"keep_names": True, "told": False}, "decay": "constant", **answers}
     config.train.stages = (
         told_from(3, keep_names=True, num_updates=4_000, **first),
         told_from(5, keep_names=True, num_updates=2_000),
-        {"name": "stories", "num_updates": 8_000, **names},
-        {"name": "answers", "num_updates": 9_000, **kept},
-        {"name": "exchanged", "num_updates": 22_000, "options": {"told": False}, **answers},
+        {"name": "stories", "num_updates": 8_000, **stories},
+        {"name": "answers", "num_updates": 9_000, **kept, **answers},
+        {"name": "exchanged", "num_updates": 22_000, **exchanged, **answers},
     )
     return config
 
