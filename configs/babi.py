@@ -147,16 +147,15 @@ def hour() -> ConfigDict:
     config.model.compute_dtype = "bfloat16"
     config.train.learning_rate = 1e-3
     first = {"learning_rate": 1.5e-3, "error_share": 0.0}
-    stories = {"options": {"keep_names": True}, "decay": "constant"}
-    kept = {"options": {"keep_names": True, "told": False}, "decay": "constant"}
-    exchanged = {"options": {"told": False}}
+    constant = {"decay": "constant"}
+    kept, untold = {"keep_names": True}, {"told": False}
     answers = {"modules": ("encoder", "network.rrn", "network.readout")}
     config.train.stages = (
         told_from(3, keep_names=True, num_updates=4_000, **first),
         told_from(5, keep_names=True, num_updates=2_000),
-        {"name": "stories", "num_updates": 8_000, **stories},
-        {"name": "answers", "num_updates": 9_000, **kept, **answers},
-        {"name": "exchanged", "num_updates": 22_000, **exchanged, **answers},
+        {"name": "stories", "num_updates": 8_000, "options": kept, **constant},
+        {"name": "answers", "num_updates": 9_000, "options": kept | untold, **constant, **answers},
+        {"name": "exchanged", "num_updates": 22_000, "options": untold, **answers},
     )
     return config
 
