@@ -71,7 +71,7 @@ def paper() -> ConfigDict:
             "readout_dropout": 0.5,
             "num_parts": 8,
             "normal_embeddings": False,  # initially, not Glorot's
-            "node_loss": 0.0,  # weight of the loss of what facts tell of a subject, in training
+            "node_loss": 0.0,  # weight of the loss of what facts tell of topics, in training
             "relabel": False,  # phrases that play the same part exchange places, in training
             "compute_dtype": "float32",
         },

@@ -4,7 +4,7 @@ fields.py       what a config's `model` may be, which prepared files fit
 task.py         the inputs, the model's way from a batch to losses
 network.py      the modules: sentence encoders, network over facts, readouts
 parts.py        the parts of a batch, in which little is padded
-told.py         the second training loss: what the other facts tell of a fact's subject
+told.py         the second training loss: what the other facts tell of a fact's topics
 relabelling.py  phrases that play the same part exchange places, in training
 text.py         from text to words' ids, for answers
 questions.py    questions whose words alone tell the answer

@@ -7,7 +7,7 @@ from rrn.layers import MLP, Embedding
 from rrn.network import RecurrentRelationalNetwork
 from rrn.sentences import SentenceEncoder
 
-# Initially of the facts' readout: a word is told of a subject about once in a hundred times. From
+# Initially of the facts' readout: a word is told of a topic about once in a hundred times. From
 # 0, thousands of updates would go into learning that.
 TOLD_BIAS = -4.6
 

@@ -26,7 +26,7 @@ from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
-from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, subjects, told_losses
+from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, told_losses, topics
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 NUM_TASKS = 20
@@ -97,11 +97,11 @@ class Babi(Task):
             self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
 
     def _find_content_words(self, tokens, lengths, facts, fact_tasks):
-        """Sets the sentences' subjects `[sentences]` and content words `[sentences, words]`."""
+        """Sets the sentences' topics `[sentences, 2]` and content words `[sentences, words]`."""
         content = np.zeros(self.vocabulary_size, bool)
         found = content_words(tokens, lengths, facts, fact_tasks)
         content[: len(found)] = found
-        self.subjects = subjects(tokens, lengths, content)
+        self.topics = topics(tokens, lengths, content)
         self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
 
     # Inputs
@@ -150,7 +150,7 @@ class Babi(Task):
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
           "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
-          with `node_loss` also the distinct facts' "subjects" `[facts]` and "content" words
+          with `node_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
         sizes = self.sizes(arrays, examples)
@@ -185,7 +185,7 @@ class Babi(Task):
         told_of = {}
         if training and self.config.node_loss:
             told_of = {
-                "subjects": tf.gather(self.subjects, facts),
+                "topics": tf.gather(self.topics, facts),
                 "content": tf.gather(self.content, facts),
             }
         return {
@@ -364,7 +364,7 @@ class Babi(Task):
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
-        """Computes how well each fact's state tells what others say of its subject.
+        """Computes how well each fact's state tells what others say of its topics.
 
         Args:
           hidden: the hidden states of every step, a list of `[nodes, hidden]`.

@@ -1,12 +1,13 @@
-"""A second loss in training: every fact predicts what the other facts tell of its subject.
+"""A second loss in training: every fact predicts what the other facts tell of its topics.
 
 The answer alone teaches some tasks poorly: in task 16 ("Lily is a swan. ... Bernhard is green.") a
 network is right in half of its answers from the colours alone, and does not find out that the other
-half hangs on two facts about one subject. So, besides, a readout of every fact's state predicts at
-every step which content words the OTHER facts of its story tell of the same subject. The labels
-come from the story's own words: no supporting facts, no answers.
+half hangs on facts with a name or an animal in common. So, besides, a readout of every fact's state
+predicts at every step the content words of the OTHER facts of its story that mention one of its
+topics. The labels come from the story's own words: no supporting facts, no answers.
 
-A content word is one that is rare in facts, and a fact's subject is its first content word.
+A content word is one that is rare in facts. A fact's topics are its subject and its object, which
+are its first and its last content word.
 """
 
 import numpy as np
@@ -57,39 +58,38 @@ def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np
     return words
 
 
-def subjects(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Finds the first content word of each sentence.
+def topics(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
+    """Finds the first and the last content word of each sentence.
 
     Args:
       tokens, lengths: as of `content_words`.
       content: what `content_words` returned.
 
     Returns:
-      The words' ids `[sentences]`, -1 for a sentence that has none.
+      The words' ids `[sentences, 2]`, -1 for a sentence that has none.
     """
-    inside = np.arange(tokens.shape[1]) < lengths[:, None]
-    is_content = content[tokens] & inside
-    first = np.take_along_axis(tokens, is_content.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.where(is_content.any(axis=1), first, -1).astype(np.int32)
+    is_content = content[tokens] & (np.arange(tokens.shape[1]) < lengths[:, None])
+    last = tokens.shape[1] - 1 - is_content[:, ::-1].argmax(axis=1)
+    places = np.stack([is_content.argmax(axis=1), last], axis=1)
+    found = np.take_along_axis(tokens, places, axis=1)
+    return np.where(is_content.any(axis=1, keepdims=True), found, -1).astype(np.int32)
 
 
-def told_words(subject: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Finds what the other facts tell of each fact's subject.
+def told_words(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Finds what the other facts tell of each fact's topics.
 
     Args:
-      subject: the facts' subjects, integers `[stories, facts]`, -1 for none.
+      topics: the facts' topics, integers `[stories, facts, 2]`, -1 for none.
       words: their content words, 0 or 1, `[stories, facts, words]`.
       mask: 0 for padding, else 1, `[stories, facts]`.
 
     Returns:
-      0 or 1, `[stories, facts, words]`.
+      0 or 1, `[stories, facts, words]`. A fact's own topics are not told.
     """
-    num_words = words.shape[-1]
-    same = tf.cast(tf.equal(subject[:, :, None], subject[:, None]), tf.float32)
-    same *= mask[:, None] * (1.0 - tf.eye(tf.shape(mask)[1]))
-    known = tf.cast(subject >= 0, tf.float32)[..., None]
-    told = known * tf.minimum(tf.matmul(same, words), 1.0)
-    return told * (1.0 - tf.one_hot(subject, num_words))
+    own = tf.reduce_max(tf.one_hot(topics, words.shape[-1]), axis=2)
+    mentions = tf.minimum(tf.matmul(own, words, transpose_b=True), 1.0)
+    mentions *= mask[:, None] * (1.0 - tf.eye(tf.shape(mask)[1]))
+    return tf.minimum(tf.matmul(mentions, words), 1.0) * (1.0 - own)
 
 
 def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -119,17 +119,17 @@ def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
     Returns:
       `[examples]`.
     """
-    subject = tf.gather(batch["subjects"], batch["fact_of_node"])
+    about = tf.gather(batch["topics"], batch["fact_of_node"])
     content = tf.gather(batch["content"], batch["fact_of_node"])
     sizes = [tf.size(mask) for mask in batch["masks"]]
-    parts = [tf.split(rows, sizes) for rows in (logits, subject, content)]
+    parts = [tf.split(rows, sizes) for rows in (logits, about, content)]
     losses = []
     for mask, *rows in zip(batch["masks"], *parts, strict=True):
         shape = tf.shape(mask)
-        part_logits, part_subject, part_content = (
+        part_logits, part_topics, part_content = (
             tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
         )
-        told = told_words(part_subject, part_content, mask)
+        told = told_words(part_topics, part_content, mask)
         losses.append(told_loss(part_logits, told, mask))
     return tf.concat(losses, 0)
 

@@ -1,4 +1,4 @@
-"""bAbI's second loss: what the other facts of a story tell of a fact's subject."""
+"""bAbI's second loss: what the other facts of a story tell of a fact's topics."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from rrn.tasks.babi.told import (
     bags_of_words,
     content_words,
     some_facts,
-    subjects,
     told_loss,
     told_words,
+    topics,
 )
 from tests.compare import assert_close
 from tests.helpers import small_babi
@@ -37,44 +37,51 @@ def test_content_words_are_rare_in_the_facts_that_have_them():
     assert [w for w, c in zip(WORDS, content, strict=True) if c] == ["swan", "frog", "green"]
 
 
-def test_a_subject_is_the_first_content_word():
+def test_topics_are_the_first_and_the_last_content_word():
     tokens, lengths = tokens_of(SENTENCES)
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
-    found = [WORDS[s] if s >= 0 else None for s in subjects(tokens, lengths, content)]
-    assert found == ["lily", "greg", "lily", "greg", None, "frog"]
+    found = topics(tokens, lengths, content)
+    assert [[WORDS[t] for t in row if t >= 0] for row in found] == [
+        ["lily", "swan"],
+        ["greg", "frog"],
+        ["lily", "white"],
+        ["greg", "green"],
+        [],
+        ["frog", "frog"],
+    ]
     bags = bags_of_words(tokens, lengths, len(WORDS))
     assert [WORDS[w] for w in np.flatnonzero(bags[2])] == ["lily", "is", "white"]
     assert bags.sum(axis=1).tolist() == [4, 4, 3, 3, 2, 2]
 
 
 def told_by_loops(story, content):
-    """For each fact the content words that other facts with its subject have, without it."""
-    tokens, lengths = tokens_of(story)
-    subject = subjects(tokens, lengths, content)
+    """For each fact the content words of the other facts that mention one of its topics."""
+    facts = [[WORDS.index(w) for w in fact.split() if content[WORDS.index(w)]] for fact in story]
     told = np.zeros([len(story), len(WORDS)])
-    for i, own in enumerate(subject):
-        for j, other in enumerate(subject):
-            if i != j and own == other >= 0:
-                for word in tokens[j][: lengths[j]]:
-                    told[i, word] = content[word] and word != own
+    for i, fact in enumerate(facts):
+        own = {fact[0], fact[-1]} if fact else set()
+        for j, other in enumerate(facts):
+            if i != j and own & set(other):
+                told[i, list(set(other) - own)] = 1
     return told
 
 
 def test_what_is_told_is_that_of_a_plain_loop():
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
-    stories = [SENTENCES[:4], ["lily is a swan", "lily is white", "lily is green", "is a"]]
-    subject, words = [], []
+    stories = [SENTENCES[:4], ["lily is a swan", "greg is white", "greg is lily", "is a"]]
+    about, words = [], []
     for story in stories:
         tokens, lengths = tokens_of(story)
-        subject.append(subjects(tokens, lengths, content))
+        about.append(topics(tokens, lengths, content))
         words.append(bags_of_words(tokens, lengths, len(WORDS)) * content)
-    subject, words = tf.constant(np.array(subject)), tf.constant(np.array(words), tf.float32)
-    told = told_words(subject, words, tf.ones([2, 4])).numpy()
+    about, words = tf.constant(np.array(about)), tf.constant(np.array(words), tf.float32)
+    told = told_words(about, words, tf.ones([2, 4])).numpy()
     for story, rows in zip(stories, told, strict=True):
         np.testing.assert_array_equal(rows, told_by_loops(story, content))
-    masked = told_words(subject, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
-    assert not masked[0, :2].any()  # no two facts of one subject are left
-    assert [WORDS[w] for w in np.flatnonzero(masked[1, 0])] == ["green"]
+    masked = told_words(about, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
+    assert not masked[0, :2].any()  # the two facts that are left have nothing in common
+    assert [WORDS[w] for w in np.flatnonzero(masked[1, 0])] == ["greg"]
+    assert [WORDS[w] for w in np.flatnonzero(masked[1, 2])] == ["swan"]
 
 
 def test_the_loss_is_the_mean_over_real_facts_and_steps():
