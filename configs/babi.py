@@ -46,6 +46,8 @@ Variants; each result is of one seed, on the released test files:
              without relabelling, then with it, in several runs (docs/notes/simulator.md): 0.82 %,
              task 19 failed. `pretrained/babi_simulated.h5`.
              python -m data_prep babi --source simulated --out data/babi_like_released.h5
+  simulated_hour  As hour, on as many simulated stories as are released.
+             python -m data_prep babi --source simulated --out data/babi_like_released.h5
   frozen_encoders  2,500 updates of the network alone, whose encoders stay as they began, then 5,000
              of all: 63.0 % mean error after the first stage, 48.2 % after both.
   test       20 updates of 16 questions, to see in less than a minute whether everything runs.
@@ -218,6 +220,13 @@ def simulated_relabelled() -> ConfigDict:
     return config
 
 
+def simulated_hour() -> ConfigDict:
+    config = hour()
+    config.data.path = "data/babi_like_released.h5"
+    config.evaluate.path = "data/babi.h5"
+    return config
+
+
 def frozen_encoders() -> ConfigDict:
     config = ours()
     config.model.compute_dtype = "bfloat16"
@@ -250,6 +259,7 @@ RECIPES = {
     "simulated": simulated,
     "simulated_full": simulated_full,
     "simulated_relabelled": simulated_relabelled,
+    "simulated_hour": simulated_hour,
     "frozen_encoders": frozen_encoders,
     "test": test,
 }
