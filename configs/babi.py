@@ -16,9 +16,9 @@ Variants; each result is of one seed, on the released test files:
              errors: 9.6 % mean error, 4 tasks failed, after 18 minutes of one core with AVX-512,
              beside other work.
   hour       As quick, for 45,000 updates with bfloat16 products. The loss of what facts tell ends
-             after 14,000 updates, and names are exchanged in the last 22,000 alone: 0.455 % mean
-             error, no task failed, after 41 minutes of such a core. `pretrained/babi_hour.h5`. With
-             --config.seed=1 2.00 %, tasks 16 and 19 failed.
+             after 14,000 updates, and names are exchanged in the last 22,000 alone: 1.44 % mean
+             error, task 17 failed, after 38 minutes of such a core. With --config.seed=1 0.40 %, no
+             task failed: `pretrained/babi_hour.h5`.
   full       From plain's weights (--weights runs/babi_plain/weights.h5), half of each batch drawn
              by the tasks' validation errors, and with the loss of what facts tell. Of 4,000
              validation questions 1.3 % were wrong after 10,000 updates (35 minutes of one core of
