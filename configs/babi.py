@@ -13,7 +13,7 @@ Variants; each result is of one seed, on the released test files:
              after 90 minutes on 2 cores of a slow AMD EPYC without AVX-512, --devices cpu:2.
   quick      11,000 updates of one step, with the loss of what facts tell, with names that are
              exchanged, and after 4,000 updates half of each batch drawn by the tasks' validation
-             errors: 9.6 % mean error, 4 tasks failed, after 18 minutes of one core with AVX-512,
+             errors: 7.2 % mean error, 4 tasks failed, after 10 minutes of one core with AVX-512,
              beside other work.
   hour       As quick, for 45,000 updates with bfloat16 products. The loss of what facts tell ends
              after 14,000 updates, and names are exchanged in the last 22,000 alone: 1.44 % mean
