@@ -46,7 +46,7 @@ Variants; each result is of one seed, on the released test files:
              without relabelling, then with it, in several runs (docs/notes/simulator.md): 0.82 %,
              task 19 failed. `pretrained/babi_simulated.h5`.
              python -m data_prep babi --source simulated --out data/babi_like_released.h5
-  simulated_hour  As hour, on as many simulated stories as are released.
+  simulated_hour  As hour, on as many simulated stories as are released; not run to its end here.
              python -m data_prep babi --source simulated --out data/babi_like_released.h5
   frozen_encoders  2,500 updates of the network alone, whose encoders stay as they began, then 5,000
              of all: 63.0 % mean error after the first stage, 48.2 % after both.
