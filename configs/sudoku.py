@@ -14,14 +14,15 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          83.0 % solved after 64 steps, of those with 17 givens 27.6 %, after 101 minutes of one
          core.
   segments  In carried segments of 8 steps, from cpu's weights (--weights
-         runs/sudoku_cpu/weights.h5): 99.4 % solved after 64 steps, of those with 17 givens 96.0 %,
-         after about 18.5 hours of one core with AVX-512, beside other work. `pretrained/sudoku.h5`.
-         It ran in eleven parts, each from the last one's weights. Three had at most 6 segments,
+         runs/sudoku_cpu/weights.h5): 99.6 % solved after 64 steps, of those with 17 givens 97.9 %,
+         after about 20 hours of one core with AVX-512, beside other work. `pretrained/sudoku.h5`.
+         It ran in twelve parts, each from the last one's weights. Three had at most 6 segments,
          boards that left with probability 0.5, and an error share of 0.5: 6,900 updates of a cosine
-         over 17,400, 3,000 of one from 1.2e-3, and 14,000 of one from 2e-3. Eight had the settings
+         over 17,400, 3,000 of one from 1.2e-3, and 14,000 of one from 2e-3. Nine had the settings
          below, the first four of these in float32: 4,300 updates at a constant rate (averages of
          0.999), 4,500 of a cosine over 5,000, 9,400 of one over 10,000, and 9,400, 16,000,
-         13,500, 15,500 and 20,000 of cosines that end there, the last two from 7e-4 and 5e-4.
+         13,500, 15,500, 20,000 and 25,000 of cosines that end there, the last three from 7e-4,
+         5e-4 and 7e-4.
   quick  1,500 updates of 8 steps with Muon: 57.7 % solved after 16 steps, after 13 minutes on 2
          cores of a slow AMD EPYC without AVX-512, --devices cpu:2, evaluation included.
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
