@@ -156,8 +156,15 @@ def hour() -> ConfigDict:
         told_from(3, keep_names=True, num_updates=4_000, **first),
         told_from(5, keep_names=True, num_updates=2_000),
         {"name": "stories", "num_updates": 8_000, "options": kept, **constant},
-        {"name": "answers", "num_updates": 9_000, "options": kept | untold, **constant, **answers},
-        {"name": "exchanged", "num_updates": 22_000, "options": untold, **answers},
+        {
+            "name": "answers",
+            "num_updates": 13_000,
+            "options": kept | untold,
+            **constant,
+            **answers,
+            "error_share": 0.8,
+        },
+        {"name": "exchanged", "num_updates": 20_000, "options": untold, **answers},
     )
     return config
 
