@@ -26,7 +26,7 @@ from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.text import split_facts, token_ids
-from rrn.tasks.babi.told import bags_of_words, content_words, some_facts, told_losses, topics
+from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 NUM_TASKS = 20
@@ -101,7 +101,7 @@ class Babi(Task):
         content = np.zeros(self.vocabulary_size, bool)
         found = content_words(tokens, lengths, facts, fact_tasks)
         content[: len(found)] = found
-        self.topics = topics(tokens, lengths, content)
+        self.topics = find_topics(tokens, lengths, content)
         self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
 
     # Inputs

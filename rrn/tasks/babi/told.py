@@ -58,7 +58,7 @@ def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np
     return words
 
 
-def topics(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
+def find_topics(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
     """Finds the first and the last content word of each sentence.
 
     Args:

@@ -9,10 +9,10 @@ from rrn.random import ExampleRandom
 from rrn.tasks.babi.told import (
     bags_of_words,
     content_words,
+    find_topics,
     some_facts,
     told_loss,
     told_words,
-    topics,
 )
 from tests.compare import assert_close
 from tests.helpers import small_babi
@@ -40,7 +40,7 @@ def test_content_words_are_rare_in_the_facts_that_have_them():
 def test_topics_are_the_first_and_the_last_content_word():
     tokens, lengths = tokens_of(SENTENCES)
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
-    found = topics(tokens, lengths, content)
+    found = find_topics(tokens, lengths, content)
     assert [[WORDS[t] for t in row if t >= 0] for row in found] == [
         ["lily", "swan"],
         ["greg", "frog"],
@@ -72,7 +72,7 @@ def test_what_is_told_is_that_of_a_plain_loop():
     about, words = [], []
     for story in stories:
         tokens, lengths = tokens_of(story)
-        about.append(topics(tokens, lengths, content))
+        about.append(find_topics(tokens, lengths, content))
         words.append(bags_of_words(tokens, lengths, len(WORDS)) * content)
     about, words = tf.constant(np.array(about)), tf.constant(np.array(words), tf.float32)
     told = told_words(about, words, tf.ones([2, 4])).numpy()
