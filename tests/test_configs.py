@@ -22,7 +22,6 @@ DATA = {
     "ages": "ages_h5",
     "babi": "small_babi_h5",
     "babi_like_released": "simulated_babi_h5",
-    "babi_simulated": "small_babi_h5",
     "babi_simulated_3": "simulated_babi_h5",
     "mnist": "small_digits_h5",
     "pretty_clevr": "small_scenes_h5",

@@ -149,7 +149,7 @@ def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
     said = export(ROOT / "pretrained/babi.h5", tmp_path / "runs/babi/saved_model")
     assert "  answer        string   [n]\n" in said
     results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
-    assert capsys.readouterr().out == "[b'office']\n(1, 3, 177)\n"
+    assert capsys.readouterr().out == "[b'office']\n(1, 1, 177)\n"
     assert results["answers"]["answer"].numpy().tolist() == [b"office"]
 
 
