@@ -148,7 +148,7 @@ model = tf.saved_model.load(sys.argv[1])
 story = "John took the milk. John went to the office. John left the milk there."
 question = "Where is John?"
 answers = model.predict({"story": tf.constant([story]), "question": tf.constant([question])})
-assert answers["probabilities"].shape == [1, 3, 177]
+assert answers["probabilities"].shape == [1, 1, 177]
 assert not [name for name in sys.modules if name.split(".")[0] == "rrn"]
 print(answers["answer"].numpy()[0].decode())
 """
