@@ -151,7 +151,7 @@ def hour() -> ConfigDict:
 
 def full() -> ConfigDict:
     config = hour()
-    config.train.stages[-1].num_updates = 60_000
+    config.train.stages[-1]["num_updates"] = 60_000
     return config
 
 
