@@ -117,16 +117,21 @@ def segments() -> ConfigDict:
 
 
 def quick() -> ConfigDict:
-    config = ours()
-    config.model.num_steps = 8
-    config.model.evaluation_steps = 16
+    config = segments()
     config.train.batch_size = 16
-    config.train.num_updates = 1_500
-    config.train.optimizer = "muon"
-    config.train.muon_exclude = "embedding|readout"  # digits in, digits out
-    config.train.learning_rate = 4e-3
-    config.train.evaluate_every_updates = 500
-    config.train.validation_examples = 180
+    config.train.num_updates = 0
+    config.train.learning_rate = 3e-3
+    config.train.error_share = 0.0
+    config.train.max_segments = 1
+    carried = {"max_segments": 6, "leave_probability": 0.7}
+    config.train.leave_probability = 0.5
+    config.train.stages = (
+        {"name": "fresh", "num_updates": 2_500, "decay": "constant"},
+        {"name": "carried", "num_updates": 7_500, **carried},
+    )
+    config.train.evaluate_every_updates = 2_500
+    config.train.validation_examples = 900
+    config.evaluate.by_stage = False
     return config
 
 
