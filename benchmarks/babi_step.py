@@ -17,7 +17,6 @@ from benchmarks import harness
 from configs import babi as babi_config
 from rrn import plain
 from rrn.data import read_prepared, training_inputs
-from rrn.distribute import parse_devices
 from rrn.tasks.babi import Babi
 from rrn.training import Trainer
 
@@ -59,7 +58,7 @@ def trainer(task_class, data, batch_size, dtype, num_steps):
     config.model.num_steps = num_steps
     task = task_class(config.model, data)
     inputs = training_inputs(task, data.arrays("train"), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, parse_devices("auto"), [inputs[0].element_spec])
+    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
     return lambda batch: trainer.update_once([batch]), inputs[0]
 
 

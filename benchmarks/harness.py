@@ -8,9 +8,10 @@ import time
 
 import tensorflow as tf
 
-from rrn.distribute import keep_freed_memory
+from rrn.distribute import keep_freed_memory, parse_devices
 
 keep_freed_memory()  # as main.py does
+DEVICES = parse_devices("auto")  # before TensorFlow's first operation
 
 
 def interleaved_medians(functions, inputs):

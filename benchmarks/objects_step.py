@@ -18,7 +18,6 @@ from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn import plain
 from rrn.data import training_inputs
-from rrn.distribute import parse_devices
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
 from rrn.training import Trainer
@@ -73,7 +72,7 @@ def training_step(name, mode, batch_size):
     if formulation == "plain":
         task.network.rrn = PlainNetwork(task.network.rrn)
     inputs = training_inputs(task, random_arrays(), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, parse_devices("auto"), [inputs[0].element_spec])
+    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
     (batch,) = inputs[0].take(1)
     return lambda _: trainer.update_once([batch])
 

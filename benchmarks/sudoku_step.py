@@ -22,7 +22,6 @@ from benchmarks import harness
 from configs import sudoku as sudoku_config
 from rrn import plain
 from rrn.data import training_inputs
-from rrn.distribute import parse_devices
 from rrn.tasks.sudoku import Sudoku
 from rrn.training import Trainer
 
@@ -59,7 +58,7 @@ def training_step(mode, batch_size, num_steps):
     config.model.recompute = "recompute" in formulation
     task = (PlainSudoku if "plain" in formulation else Sudoku)(config.model)
     inputs = training_inputs(task, random_boards(batch_size), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, parse_devices("auto"), [inputs[0].element_spec])
+    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
     (batch,) = inputs[0].take(1)
     return lambda _: trainer.update_once([batch])
 

@@ -66,7 +66,8 @@ def _logical_cpus(count):
 def parse_devices(flag: str) -> list[str]:
     """Reads the flag --devices: one device name for each tower.
 
-    Must be called before TensorFlow's first operation if it is to make logical CPU devices.
+    Must be called before TensorFlow's first operation if it is to make logical CPU devices, or if
+    the memory of GPUs is to be taken as it is needed.
 
     Args:
       flag: "auto" for all GPUs, or one CPU tower where there is none; "cpu"; "cpu:N" for N logical
@@ -80,12 +81,10 @@ def parse_devices(flag: str) -> list[str]:
       ValueError: the flag is none of these, names a device twice or a GPU that is not there. The
         message lists the devices that are there.
     """
-    for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)
-    gpus = [
-        device.name.replace("physical_device:", "device:")
-        for device in tf.config.list_physical_devices("GPU")
-    ]
+    physical = tf.config.list_physical_devices("GPU")
+    for gpu in physical:
+        _let_memory_grow(gpu)
+    gpus = [gpu.name.replace("physical_device:", "device:") for gpu in physical]
     there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
     if flag == "auto":
         return gpus or _logical_cpus(1)
@@ -106,3 +105,14 @@ def parse_devices(flag: str) -> list[str]:
     if missing := [number for number in numbers if number >= len(gpus)]:
         raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
     return [f"/device:GPU:{number}" for number in numbers]
+
+
+def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:
+    """Has TensorFlow take a GPU's memory as it is needed, not all of it at the start."""
+    try:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    except RuntimeError:  # TensorFlow has started
+        logging.warning(
+            "TensorFlow has taken all memory of %s: read --devices before its first operation.",
+            gpu.name,
+        )

@@ -98,6 +98,16 @@ def test_gpu_memory_grows_as_needed(two_gpus, monkeypatch, flag):
     assert grown == ["/physical_device:GPU:0", "/physical_device:GPU:1"]
 
 
+def test_gpus_of_a_program_that_has_started_are_taken_with_a_warning(two_gpus, monkeypatch, caplog):
+    def started(gpu, grow):
+        raise RuntimeError("Physical devices cannot be modified after being initialized")
+
+    monkeypatch.setattr(tf.config.experimental, "set_memory_growth", started)
+    with caplog.at_level("WARNING"):
+        assert parse_devices("1") == ["/device:GPU:1"]
+    assert "all memory of /physical_device:GPU:1" in caplog.text
+
+
 def test_a_gpu_that_is_not_there_is_an_error_that_lists_those_that_are(two_gpus):
     with pytest.raises(ValueError, match="no GPU 2") as error:
         parse_devices("0,2")
