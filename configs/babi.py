@@ -19,7 +19,6 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
              after 14,000 updates, and names are exchanged in the last 20,000 alone: 0.42 ± 0.08 %
              mean error over the seeds 0, 1 and 2, no task failed, after 43 to 47 minutes of such a
              core. `pretrained/babi.h5` is of --config.seed=1, which has 0.38 %.
-  full       As hour, whose last stage is then repeated with half its rate.
   supplemented  As hour, with 9,000 simulated training questions for task 3: 0.38 % mean error, no
              task failed, after 51 minutes of such a core.
              python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --supplement simulated:3 \
@@ -149,13 +148,6 @@ def hour() -> ConfigDict:
     return config
 
 
-def full() -> ConfigDict:
-    config = hour()
-    again = config.train.stages[-1] | {"name": "exchanged_again", "learning_rate": 5e-4}
-    config.train.stages = (*config.train.stages, again)
-    return config
-
-
 def supplemented() -> ConfigDict:
     config = hour()
     config.data.path = "data/babi_simulated_3.h5"
@@ -195,7 +187,6 @@ RECIPES = {
     "plain": plain,
     "quick": quick,
     "hour": hour,
-    "full": full,
     "supplemented": supplemented,
     "simulated": simulated,
     "frozen_encoders": frozen_encoders,
