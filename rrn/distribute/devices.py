@@ -113,6 +113,6 @@ def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:
         tf.config.experimental.set_memory_growth(gpu, True)
     except RuntimeError:  # TensorFlow has started
         logging.warning(
-            "TensorFlow has taken all memory of %s: read --devices before its first operation.",
+            "TensorFlow takes all memory of %s: call parse_devices before its first operation.",
             gpu.name,
         )
