@@ -7,6 +7,7 @@ digits after every eight steps, and gives a solved board's place to the next one
 """
 
 import argparse
+import statistics
 import time
 
 import numpy as np
@@ -24,58 +25,65 @@ from rrn.tasks.sudoku.solving import (
 )
 
 
-def all_steps(solver, puzzles):
-    """Solutions after all steps of every board, in batches of one traced function."""
+def all_steps(solver):
+    """A function of puzzles: solutions after all steps of every board, in batches."""
     last = tf.function(lambda boards: solver.beliefs(boards)[:, :, -1])
-    beliefs = []
-    for start in range(0, len(puzzles), BATCH):
-        part = puzzles[start : start + BATCH]
-        beliefs.append(last(tf.constant(np.resize(part, [BATCH, 81]))).numpy()[: len(part)])
-    return solutions_from(puzzles, np.concatenate(beliefs))
+
+    def solve(puzzles):
+        beliefs = []
+        for start in range(0, len(puzzles), BATCH):
+            part = puzzles[start : start + BATCH]
+            beliefs.append(last(tf.constant(np.resize(part, [BATCH, 81]))).numpy()[: len(part)])
+        return solutions_from(puzzles, np.concatenate(beliefs))
+
+    return solve
 
 
-WAYS = {"all steps": all_steps, "until valid": lambda solver, puzzles: solver.solve(puzzles)}
+WAYS = {"all steps": all_steps, "until valid": lambda solver: solver.solve}
 
 
-def measure(weights, puzzles, dtype, num_steps):
-    """A row for each way: seconds without tracing, and the share of puzzles that it solves."""
-    solver = Solver(ConfigDict({**PAPER_MODEL, "compute_dtype": dtype}), weights, num_steps)
-    rows = []
-    for way, solve in WAYS.items():
-        started = time.perf_counter()
-        solve(solver, puzzles[: BATCH + 1])  # tracing and two batches
-        traced = time.perf_counter() - started
-        started = time.perf_counter()
-        solutions = solve(solver, puzzles)
-        seconds = time.perf_counter() - started
-        rows.append(
-            {
-                "steps": num_steps,
-                "dtype": dtype,
-                "way": way,
-                "solved": float(solutions.valid.mean()),
-                "seconds": seconds,
-                "puzzles_per_second": len(puzzles) / seconds,
-                "first_call_seconds": traced,
-            }
-        )
-    return rows
+def measure(ways, puzzles, repeats):
+    """A row for each way: median seconds, all ways in turn, and the share of puzzles it solves.
+
+    ways: (steps, dtype, way) -> function of puzzles. Each solves two batches first, uncounted.
+    """
+    for solve in ways.values():
+        solve(puzzles[: BATCH + 1])
+    seconds, solved = {key: [] for key in ways}, {}
+    for _ in range(repeats):
+        for key, solve in ways.items():
+            started = time.perf_counter()
+            solved[key] = float(solve(puzzles).valid.mean())
+            seconds[key].append(time.perf_counter() - started)
+    return [
+        {
+            **dict(zip(("steps", "dtype", "way"), key, strict=True)),
+            "solved": solved[key],
+            "seconds": times,
+            "puzzles_per_second": len(puzzles) / statistics.median(times),
+        }
+        for key, times in seconds.items()
+    ]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--puzzles", required=True, help="a file with a puzzle on each line")
     parser.add_argument("--count", type=int, default=1024, help="so many of them, drawn")
+    parser.add_argument("--repeats", type=int, default=3, help="timed passes of every way")
     parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"], metavar="DTYPE")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
     puzzles = read_puzzles(arguments.puzzles)
     chosen = np.random.default_rng(0).permutation(len(puzzles))[: arguments.count]
-    weights, rows = find_weights(arguments.weights), []
+    weights, ways = find_weights(arguments.weights), {}
     for dtype in arguments.dtypes:
         for num_steps in (32, 64):
-            rows += measure(weights, puzzles[chosen], dtype, num_steps)
+            config = ConfigDict({**PAPER_MODEL, "compute_dtype": dtype})
+            solver = Solver(config, weights, num_steps)
+            ways |= {(num_steps, dtype, way): make(solver) for way, make in WAYS.items()}
+    rows = measure(ways, puzzles[chosen], arguments.repeats)
     print(harness.hardware())
     print(f"{len(chosen)} puzzles of {arguments.puzzles}, {BATCH} at a time, tracing not included")
     cells = [

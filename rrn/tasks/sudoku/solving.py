@@ -5,7 +5,6 @@ What is not checked is whether a puzzle has a solution, and only one.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,6 +132,8 @@ class Solver:
 
     def __init__(self, config: ConfigDict, weights: str | Path, num_steps: int):
         self.num_steps, self.task = num_steps, Sudoku(config)
+        self._segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
+        self._traced_segment = tf.function(self._segment)
         load_weights(weights, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
@@ -212,10 +213,8 @@ class Solver:
         place. So most of the steps go to the boards that need them.
         """
         count = min(len(puzzles), BATCH)
-        num_steps = math.gcd(self.num_steps, SEGMENT_STEPS)
-        advance = functools.partial(self._segment, num_steps=num_steps)
-        if len(puzzles) > BATCH:  # else tracing would take longer than it saves
-            advance = tf.function(advance)
+        # Of few puzzles, tracing would take longer than it saves.
+        advance = self._traced_segment if len(puzzles) > BATCH else self._segment
         beliefs = np.zeros([len(puzzles), 81, 10], np.float32)
         puzzle, steps = np.arange(count), np.zeros(count, int)  # of each place
         waiting, state = count, self.task.initial_state(count)
@@ -223,7 +222,7 @@ class Solver:
             busy = np.flatnonzero(puzzle < len(puzzles))
             boards = puzzles[np.minimum(puzzle, len(puzzles) - 1)]
             last, state = advance(tf.constant(boards), state)
-            last, steps = last.numpy(), steps + num_steps
+            last, steps = last.numpy(), steps + self._segment_steps
             solved = solutions_from(boards, last).valid
             done = busy[(solved | (steps >= self.num_steps))[busy]]
             beliefs[puzzle[done]] = last[done]
@@ -232,10 +231,11 @@ class Solver:
             state = self._begin_anew(state, done)
         return solutions_from(puzzles, beliefs)
 
-    def _segment(self, puzzles, state, num_steps):
-        """The digits' probabilities after the last of some steps, and the state then."""
+    def _segment(self, puzzles, state):
+        """The digits' probabilities after the last step of a segment, and the state then."""
         with reading_scope():
-            logits, state = self.task.logits(self.task.encode({}), puzzles, num_steps, state)
+            encoded, steps = self.task.encode({}), self._segment_steps
+            logits, state = self.task.logits(encoded, puzzles, steps, state)
         return tf.nn.softmax(logits[:, :, -1]), state
 
     def _begin_anew(self, state, places):

@@ -162,21 +162,32 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
     digits = np.zeros([6, 81], np.int32)
     for puzzle, cells in zip(digits, kept, strict=True):
         puzzle[cells] = GRID[cells]
-    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 16)
     monkeypatch.setattr(solving, "SEGMENT_STEPS", 4)
+    segments, real = [], Solver._segment
+    monkeypatch.setattr(Solver, "_segment", lambda *args: segments.append(1) or real(*args))
+    monkeypatch.setattr(tf, "function", lambda function: function)  # to count every segment
+    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 16)
     alone = [solver.solve(puzzle[None]) for puzzle in digits]
     monkeypatch.setattr(solving, "BATCH", 2)
-    segments = []
-    real = Solver._segment
-    monkeypatch.setattr(
-        Solver, "_segment", lambda *args, **kwargs: segments.append(1) or real(*args, **kwargs)
-    )
-    monkeypatch.setattr(tf, "function", lambda function: function)  # to count every segment
+    segments.clear()
     together = solver.solve(digits)
     np.testing.assert_array_equal(together.valid, np.concatenate([s.valid for s in alone]))
     np.testing.assert_array_equal(together.solutions, np.concatenate([s.solutions for s in alone]))
     assert together.valid[[0, 2, 3, 5]].all()  # the easy ones
     assert len(segments) < 3 * 4  # three batches of all steps
+
+
+def test_a_solver_traces_once(weights, monkeypatch):
+    """Tracing takes seconds, which later calls need not spend."""
+    monkeypatch.setattr(solving, "BATCH", 4)
+    solver, digits = Solver(get_config().model, weights, STEPS), puzzles(10)
+    calls, real = [], solver.task.logits
+    monkeypatch.setattr(solver.task, "logits", lambda *args: calls.append(1) or real(*args))
+    first = solver.solve(digits)
+    traced = len(calls)
+    again = solver.solve(digits[:7])
+    assert traced == len(calls) == 1
+    np.testing.assert_array_equal(again.solutions, first.solutions[:7])
 
 
 def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
