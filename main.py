@@ -85,7 +85,15 @@ try:  # with fields of the default config on the command line, this reads them
 except (Exception, SystemExit) as error:
     config_error(error)
 DEVICES = flags.DEFINE_string(
-    "devices", "auto", "auto, cpu, cpu:N, or GPU numbers such as 0,1,2,3: one tower each."
+    "devices",
+    "auto",
+    "auto, cpu, cpu:N, gpu, gpu:N (of the first GPU), or GPU numbers such as 0,1: one tower each.",
+)
+JIT = flags.DEFINE_enum(
+    "jit",
+    "auto",
+    ["auto", "on", "off"],
+    "Whether XLA compiles what runs on the towers; auto: on GPUs.",
 )
 WORKDIR = flags.DEFINE_string("workdir", None, "Where results go; runs/<config> if not given.")
 WEIGHTS = flags.DEFINE_string(
@@ -140,6 +148,7 @@ def main(_):
             replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
             startup_timeout=STARTUP_TIMEOUT.value,
             restart=RESTART.value,
+            jit=JIT.value,
             model_fields={
                 field.removeprefix("model."): value
                 for field, value in config_flags.get_override_values(flags.FLAGS["config"]).items()

@@ -1,26 +1,34 @@
-"""The bAbI training step against the plain formulation: same model, same batches, one run,
-interleaved.
+"""The bAbI training step against the plain formulation: same model, same questions, one run,
+interleaved; or its longest kernels, or the memory that each way takes.
 
-    python -m benchmarks.babi_step [--batch_size 512] [--json FILE]
+    python -m benchmarks.babi_step [--batch_sizes 512] [--num_steps 3] [--compiled off|on|both]
+        [--profile | --memory] [--seconds N] [--json FILE]
 
 The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. It is given what costs it nothing: each distinct sentence encoded
-once, and edge lists without padding. Counted are the floating-point operations of matrix products,
-forward and backward (twice forward).
+once, and edge lists without padding. The lists' lengths differ from batch to batch, so that XLA
+("compiled") is for rrn alone. The sentences' encoders run on the CPU, as in training, or with "rrn
+tower-encoders" on the tower's device, which is another one only where there is a GPU. The
+difference of the rows of `--num_steps 3 1` is what two steps of message passing take.
+
+The columns are those of `benchmarks.sudoku_step`. Counted are operations and bytes of the real
+edges and nodes of the first batch, and not those of padding.
 """
 
-import argparse
+import functools
 
 import tensorflow as tf
 
 from benchmarks import harness
+from benchmarks.timing import Case
 from configs import babi as babi_config
 from rrn import plain
 from rrn.data import read_prepared, training_inputs
 from rrn.tasks.babi import Babi
-from rrn.training import Trainer
 
-DTYPES = "float32", "bfloat16"
+NAMES = "plain", "rrn", "rrn tower-encoders"
+MODES = [f"{name} {dtype}" for name in NAMES for dtype in harness.DTYPES]
+HIDDEN, ENCODING, POSITIONS, VOCABULARY, HIDDEN_LAYERS = 128, 32, 40, 177, 3  # the paper's
 
 
 class PlainBabi(Babi):
@@ -50,131 +58,90 @@ class PlainBabi(Babi):
         )
 
 
-def trainer(task_class, data, batch_size, dtype, num_steps):
-    """(the training step as a compiled function of one batch, the input)."""
+def config_of(batch_size, dtype, num_steps):
     config = babi_config.get_config()
     config.train.batch_size = batch_size
     config.model.compute_dtype = dtype
     config.model.num_steps = num_steps
-    task = task_class(config.model, data)
-    inputs = training_inputs(task, data.arrays("train"), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
-    return lambda batch: trainer.update_once([batch]), inputs[0]
+    return config
 
 
-def product_operations(formulation, edges, nodes, questions, num_steps, h=128, e=32, v=177):
+def numbers(data, batch_size):
+    """(edges, nodes) of the first batch."""
+    config = config_of(batch_size, "float32", 1)
+    task = PlainBabi(config.model, data)
+    (inputs,) = training_inputs(task, data.arrays("train"), batch_size, 1, config.seed, 0)
+    (batch,) = inputs.take(1)
+    return len(batch["senders"]), len(batch["fact_of_node"])
+
+
+def product_operations(formulation, edges, nodes, questions, num_steps):
     """Multiplications and additions of the network's products in one training step.
 
     Forward and backward; the backward pass has two products for each one forward.
     """
-    middle, square = 2 * h * h, h * h
+    h, e, square = HIDDEN, ENCODING, HIDDEN**2
     if formulation == "plain":
         on_edges = (2 * h + e) * h + 3 * square
-        on_nodes = 2 * h * h + 3 * square + 2 * h * 4 * h
+        on_nodes = 2 * square + 3 * square + 2 * 4 * square
     else:  # linear layers in a row are one, and the first step's LSTM state is zero
-        on_edges = middle
-        on_nodes = 2 * square + square + 2 * square + h * 4 * h + h * 4 * h * (1 - 1 / num_steps)
+        on_edges = 2 * square
+        on_nodes = 2 * square + square + 2 * square + 4 * square + 4 * square * (1 - 1 / num_steps)
     steps = num_steps * (edges * on_edges + nodes * on_nodes)
-    once = nodes * ((2 * e + 40) * h + 3 * square) + num_steps * questions * (2 * square + h * v)
-    return 2 * 3 * (steps + once)
+    once = nodes * ((2 * e + POSITIONS) * h + 3 * square)
+    readouts = num_steps * questions * (2 * square + h * VOCABULARY)
+    return 2 * 3 * (steps + once + readouts)
+
+
+def case(data, edges, nodes, batch_size, num_steps, mode, compiled, batches):
+    formulation, dtype = mode.split()[0], mode.split()[-1]
+    if formulation == "plain":
+        pairs = 2 * HIDDEN + ENCODING
+        edge_bytes = harness.plain_edge_bytes(pairs, HIDDEN, HIDDEN_LAYERS, dtype)
+    else:
+        edge_bytes = harness.own_edge_bytes(HIDDEN, HIDDEN_LAYERS, dtype)
+
+    def make():
+        config = config_of(batch_size, dtype, num_steps)
+        config.variables.encoder_device = "tower" if "tower" in mode else "cpu"
+        task_class = PlainBabi if formulation == "plain" else Babi
+        create = functools.partial(task_class, config.model, data)
+        return harness.training_step(create, config, data.arrays("train"), compiled, batches)
+
+    return Case(
+        mode,
+        make,
+        batch_size,
+        num_steps,
+        compiled,
+        dtype,
+        units=batch_size,
+        operations=product_operations(formulation, edges, nodes, batch_size, num_steps),
+        bytes_moved=num_steps * edges * edge_bytes,
+    )
+
+
+def group(data, batch_size, arguments):
+    """A table's title and cases."""
+    edges, nodes = numbers(data, batch_size)
+    of_batch = functools.partial(case, data, edges, nodes, batch_size)
+    cases = [
+        of_batch(steps, mode, compiled, arguments.repeats)
+        for steps, mode, compiled in harness.variants(arguments, arguments.num_steps)
+        if not (compiled and mode.startswith("plain"))
+    ]
+    return f"bAbI training step, batch {batch_size}: {edges:,} edges, {nodes:,} nodes", cases
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = harness.argument_parser(__doc__, MODES, [512], [3], 16)
     parser.add_argument("--data", default="data/babi.h5")
-    parser.add_argument("--batch_size", type=int, default=512)
-    parser.add_argument("--repeats", type=int, default=16, help="batches, each timed in every mode")
-    parser.add_argument("--json", help="write the figures to this file")
+    if not harness.ON_GPU:
+        parser.set_defaults(modes=[mode for mode in MODES if "tower" not in mode])
     arguments = parser.parse_args()
     data = read_prepared(arguments.data)
-    run(data, arguments.batch_size, arguments.repeats, arguments.json)
-
-
-def run(data, batch_size, repeats, json_path=None):
-    formulations = {"plain": PlainBabi, "rrn": Babi}
-    steps, batches = {}, {}
-    for name, task_class in formulations.items():
-        for dtype in DTYPES:
-            steps[f"{name} {dtype}"], inputs = trainer(task_class, data, batch_size, dtype, 3)
-        batches[name] = list(inputs.take(repeats))
-    one_step = {
-        f"rrn {dtype}, 1 step": trainer(Babi, data, batch_size, dtype, 1)[0] for dtype in DTYPES
-    }
-
-    def on_own_batch(name, step):
-        own = batches[name.split()[0]]
-        return lambda i: step(own[i])
-
-    functions = {name: on_own_batch(name, step) for name, step in {**steps, **one_step}.items()}
-    products = {f"{dtype} product": harness.product(dtype) for dtype in DTYPES}
-    medians = harness.interleaved_medians({**functions, **products}, list(range(repeats)))
-    operations = 2 * harness.PRODUCT_SIZE**3
-    peaks = {dtype: operations / medians[f"{dtype} product"] for dtype in DTYPES}
-    batch = batches["plain"][0]
-    edges, nodes = len(batch["senders"]), len(batch["fact_of_node"])
-    rows = []
-    for name in steps:
-        formulation, dtype = name.split()
-        operations = product_operations(formulation, edges, nodes, batch_size, 3)
-        rate = operations / medians[name]
-        rows.append(
-            {
-                "mode": name,
-                "milliseconds": 1e3 * medians[name],
-                "questions_per_second": batch_size / medians[name],
-                "speedup": medians["plain float32"] / medians[name],
-                "gigaflop": operations / 1e9,
-                "gigaflop_per_second": rate / 1e9,
-                "share_of_peak": rate / peaks[dtype],
-            }
-        )
-    few = list(range(min(repeats, 3)))
-    by_operation = {
-        name: harness.time_by_operation(functions[name], few)
-        for name in ("rrn float32", "rrn bfloat16")
-    }
-    report(rows, medians, peaks, by_operation, batch_size, json_path)
-
-
-def report(rows, medians, peaks, by_operation, batch_size, json_path):
-    print(harness.hardware())
-    print(f"bAbI training step, batch {batch_size}, 3 steps; medians, interleaved")
-    harness.print_table(
-        ["mode", "ms", "questions/s", "times plain float32", "GFLOP", "GFLOP/s", "of the peak"],
-        [
-            [
-                row["mode"],
-                f"{row['milliseconds']:.1f}",
-                f"{row['questions_per_second']:,.0f}",
-                f"{row['speedup']:.2f}",
-                f"{row['gigaflop']:.0f}",
-                f"{row['gigaflop_per_second']:.0f}",
-                f"{100 * row['share_of_peak']:.0f} %",
-            ]
-            for row in rows
-        ],
-    )
-    for dtype, peak in peaks.items():
-        whole, one = medians[f"rrn {dtype}"], medians[f"rrn {dtype}, 1 step"]
-        per_step = (whole - one) / 2
-        print(
-            f"{dtype}: a large product ({harness.PRODUCT_SIZE}²) runs at {peak / 1e9:.0f} GFLOP/s; "
-            f"rrn takes {1e3 * per_step:.0f} ms a step and "
-            f"{1e3 * (whole - 3 * per_step):.0f} ms besides"
-        )
-    for name, operations in by_operation.items():
-        largest = list(operations.items())[:8]
-        print(f"{name}, ms by operation: " + ", ".join(f"{op} {ms:.0f}" for op, ms in largest))
-    ratios = {row["mode"].replace(" ", "_"): row["speedup"] for row in rows[1:]}
-    harness.write_json(
-        json_path,
-        {
-            "hardware": harness.hardware(),
-            "rows": rows,
-            "operations_ms": by_operation,
-            "ratios": ratios,
-        },
-    )
+    groups = [group(data, batch_size, arguments) for batch_size in arguments.batch_sizes]
+    harness.run(__spec__.name, groups, "questions", arguments)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks import harness, timing
 from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,7 +137,7 @@ def main():
         for run in runs.values():
             run.process.kill()
     results = {way: run.result() for way, run in runs.items()}
-    harness.write_json(arguments.out / "results.json", results)
+    timing.write_json(arguments.out / "results.json", results)
     print(harness.hardware())
     columns = ["", "questions/s", "by processor time", "staleness", "largest", "mean error, %"]
     rows = [
@@ -151,7 +151,7 @@ def main():
         ]
         for way, result in results.items()
     ]
-    harness.print_table(columns, rows)
+    timing.print_table(columns, rows)
 
 
 if __name__ == "__main__":

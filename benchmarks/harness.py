@@ -1,108 +1,398 @@
-"""What the benchmarks share: interleaved timing, the machine's own rates, tables and JSON."""
+"""What the benchmarks of training steps ask of TensorFlow: steps, rates of the machine, profiles.
 
-import json
-import os
-import platform
-import statistics
+Arguments, timing in turn and tables are in `benchmarks.timing`.
+"""
+
+import argparse
+import collections
+import contextlib
+import glob
+import itertools
+import logging
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 
 import tensorflow as tf
 
-from rrn.distribute import keep_freed_memory, parse_devices
+from benchmarks import timing
+from benchmarks.timing import Case
+from rrn.data import training_inputs
+from rrn.distribute import keep_freed_memory, parse_devices, plan_placement
+from rrn.training import Trainer
 
 keep_freed_memory()  # as main.py does
-DEVICES = parse_devices("auto")  # before TensorFlow's first operation
+DEVICES = parse_devices("auto")[:1]  # before TensorFlow's first operation
+ON_GPU = "GPU" in DEVICES[0]
+DTYPES = "float32", "bfloat16"
+
+# The machine's own rates: products of square matrices, and copies of so many float32, several one
+# after the other where a GPU would else wait for Python.
+PRODUCT_SIZE, COPY_SIZE, IN_A_ROW = (8192, 2**28, 8) if ON_GPU else (2048, 2**25, 1)
+LONGEST = 20  # of a profile's kernels
 
 
-def interleaved_medians(functions, inputs):
-    """Median seconds of each function over `inputs`, all functions in turn on each input.
+class TensorFlow(timing.Library):
+    """What `timing.measure` asks of TensorFlow."""
 
-    functions: name -> function of one input that returns tensors. Each is called twice on the first
-    input, uncounted.
+    uncounted = 4 if ON_GPU else 2
+
+    def wait(self, result):
+        tf.test.experimental.sync_devices()
+
+    def bytes_in_use(self):
+        if not ON_GPU:
+            return None
+        tf.config.experimental.reset_memory_stats("GPU:0")
+        return tf.config.experimental.get_memory_info("GPU:0")["current"]
+
+    def peak_bytes(self):
+        return tf.config.experimental.get_memory_info("GPU:0")["peak"]
+
+
+LIBRARY = TensorFlow()
+
+
+# Arguments and cases
+
+
+def argument_parser(*arguments):
+    """`timing.argument_parser`, with what a training step of TensorFlow has besides."""
+    parser = timing.argument_parser(*arguments)
+    parser.add_argument(
+        "--compiled",
+        choices=["off", "on", "both"],
+        default="both" if ON_GPU else "off",
+        help="whether XLA compiles towers and update; both where there is a GPU, else off",
+    )
+    instead = parser.add_mutually_exclusive_group()
+    text = "the longest kernels (on a CPU, operations) instead of times"
+    instead.add_argument("--profile", action="store_true", help=text)
+    if not ON_GPU:  # where every row has the GPU's
+        text = "the peak memory of a process for each mode instead of times"
+        instead.add_argument("--memory", action="store_true", help=text)
+    parser.set_defaults(memory=False)
+    parser.add_argument("--peak_memory_of", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def variants(arguments, num_steps):
+    """(steps, mode, compiled) of all rows of a batch size."""
+    compiled = {"off": [False], "on": [True], "both": [False, True]}[arguments.compiled]
+    return itertools.product(num_steps, arguments.modes, compiled)
+
+
+def training_step(create, config, arrays, compiled, num_batches=1):
+    """A training step as `timing.Case.make` returns it; call i takes the i-th of its batches.
+
+    Args:
+      create: a function without arguments that makes the task.
+      config: the experiment's config.
+      arrays: the training split's.
+      compiled: whether XLA compiles the step.
+      num_batches: after so many batches comes the first one again.
     """
-    for function in functions.values():
-        for _ in range(2):
-            _wait(function(inputs[0]))
-    seconds = {name: [] for name in functions}
-    for value in inputs:
-        for name, function in functions.items():
-            start = time.perf_counter()
-            _wait(function(value))
-            seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+    encodes_itself = config.variables.encoder_device == "tower"
+
+    def pinned(task):
+        return () if encodes_itself else task.encoder.variables
+
+    with plan_placement(create, "auto", DEVICES, pinned=pinned).scope():  # as main.py does
+        task = create()
+    options = {"encodes_itself": True} if encodes_itself else {}
+    if compiled:
+        options["compiled"] = task.fixed_shapes = True
+    (inputs,) = training_inputs(task, arrays, config.train.batch_size, 1, config.seed, 0)
+    with _warnings() as messages:
+        trainer = Trainer(task, config.train, DEVICES, [inputs.element_spec], **options)
+    if compiled and messages:  # that it is not compiled after all
+        raise RuntimeError("; ".join(messages))
+    batches = list(inputs.take(num_batches))
+    return lambda i: trainer.update_once([batches[i % num_batches]])
 
 
-def _wait(result):
-    tf.nest.flatten(result)[0].numpy()
+@contextlib.contextmanager
+def _warnings():
+    """Makes a scope that gives a list of the warnings logged in it."""
+    messages, logger = [], logging.getLogger("absl")
+
+    def keep(record):
+        if record.levelno >= logging.WARNING:
+            messages.append(record.getMessage())
+        return True
+
+    logger.addFilter(keep)
+    try:
+        yield messages
+    finally:
+        logger.removeFilter(keep)
 
 
-PRODUCT_SIZE = 2048
+def edge_bytes(sizes, relus, dtype):
+    """The least bytes that an edge moves in one step of message passing, forward and backward.
 
+    The layers on edges make e_1 .. e_L from e_0, and d_0 .. d_L are the gradients of e_0 .. e_L.
+    Those of a large batch do not fit a cache, so that each is moved when an operation reads or
+    writes it. The fewest operations are the products, each with all that is elementwise around it
+    (biases, ReLUs, their gradients), the sums, and what makes e_0 and d_L from tensors on nodes:
 
-def product(dtype):
-    """A function of anything: the product of two large square matrices, the machine's peak.
+    - e_l is written once, and read by the operation after it: the next product, or the sum.
+    - Backward, e_l is read by its ReLU's gradient, if it has one, and, but for e_L, by the product
+      that gives the gradient of the next kernel.
+    - d_l is written once and read twice: by the products that give the kernel's gradient and
+      d_(l-1), or, as d_0, by the sums at the senders and at the receivers.
 
-    It does 2 * PRODUCT_SIZE³ floating-point operations. Time it among the others: a shared
-    machine's speed drifts.
+    So where all have ReLUs, 7 (L + 1) - 1 passes over an edge tensor are made, 20 with two layers.
+    Small batches, and a CPU's blocks of edges, stay in the cache, and may take less than this.
+    Tensors on nodes and kernels are not counted, nor is what is computed again.
+
+    Args:
+      sizes: the sizes of e_0 .. e_L; empty where nothing on edges is written.
+      relus: for each whether it is what a ReLU gives.
+      dtype: their type.
     """
-    x = tf.cast(tf.random.normal([PRODUCT_SIZE, PRODUCT_SIZE]), dtype)
-    multiply = tf.function(lambda: tf.matmul(x, x)[:1, :1])
-    return lambda _: multiply()
+    passes = [5 + relu + (i < len(sizes) - 1) for i, relu in enumerate(relus)]
+    values = sum(size * count for size, count in zip(sizes, passes, strict=True))
+    return values * tf.as_dtype(dtype).size
 
 
-def time_by_operation(function, inputs):
-    """Milliseconds by kind of operation of one call, from TensorFlow's profiler, largest first.
+def plain_edge_bytes(pair_size, hidden_size, num_hidden_layers, dtype):
+    """`edge_bytes` of the plain formulation: e_0 are the pairs, e_L the messages, without ReLUs."""
+    sizes = [pair_size] + [hidden_size] * (num_hidden_layers + 1)
+    return edge_bytes(sizes, [False] + [True] * num_hidden_layers + [False], dtype)
 
-    Operations overlap, so that the sum is more than the wall time.
+
+def own_edge_bytes(hidden_size, num_hidden_layers, dtype):
+    """`edge_bytes` of rrn, where the first and the last layer are not on edges."""
+    return edge_bytes([hidden_size] * num_hidden_layers, [True] * num_hidden_layers, dtype)
+
+
+# Measuring
+
+
+def run(module, groups, unit, arguments):
+    """Measures groups of cases and prints a table of each; writes all figures.
+
+    Args:
+      module: the benchmark's name, by which other processes start it.
+      groups: (title, cases that are timed in turn) for each table.
+      unit: what the cases' units are.
+      arguments: the program's.
     """
-    import collections
-    import glob
-    import tempfile
+    deadline = time.monotonic() + arguments.seconds
+    cases = [case for _, group in groups for case in group]
+    if arguments.peak_memory_of is not None:
+        print(own_peak_gib(cases[arguments.peak_memory_of]))
+        return
+    print(hardware())
+    result, first = {"hardware": hardware(), "rates": [], "rows": []}, 0
+    for title, group in groups:
+        print(title)
+        if arguments.memory:
+            rows = peak_memories(module, group, first, deadline)
+            timing.print_rows(rows)
+        elif arguments.profile:
+            rows = profiles(group, arguments.repeats, deadline)
+        else:
+            rows, rates = speeds(group, arguments.repeats, deadline)
+            timing.print_rows(rows, unit)
+            print_rates(rates)
+            result["rates"] += rates
+        result["rows"] += rows
+        timing.write_json(arguments.json, result)  # now, since the next may take long
+        first += len(group)
 
+
+def speeds(cases, repeats, deadline):
+    """(a row for each case, a row for each of the machine's rates), all timed in turn."""
+    own = rate_cases(sorted({case.dtype for case in cases}, reverse=True))
+    rows = timing.measure([*own, *cases], LIBRARY, repeats, deadline)
+    rates, rows = rows[: len(own)], rows[len(own) :]
+    products = {c.dtype: row.get("gigaflop_per_second") for c, row in zip(own, rates, strict=True)}
+    copy = rates[-1].get("gigabyte_per_second")
+    first = {}
+    for case, row in zip(cases, rows, strict=True):
+        timed = "milliseconds" in row
+        if timed and products[case.dtype]:
+            row["share_of_product"] = row["gigaflop_per_second"] / products[case.dtype]
+        if timed and case.bytes_moved and copy:
+            row["share_of_copy"] = row["gigabyte_per_second"] / copy
+        first.setdefault(case.num_steps, row)
+        if timed and "milliseconds" in first[case.num_steps]:
+            row["speedup"] = first[case.num_steps]["milliseconds"] / row["milliseconds"]
+    return rows, rates
+
+
+def rate_cases(dtypes):
+    """Cases of the machine's own rates: a large product in every type, then a large copy.
+
+    They are timed among the others, because a shared machine's speed drifts.
+    """
+
+    def repeated(operation):
+        def call(_):
+            for _ in range(IN_A_ROW):
+                result = operation()
+            return result
+
+        return call
+
+    def product(dtype):
+        x = tf.cast(tf.random.normal([PRODUCT_SIZE, PRODUCT_SIZE]), dtype)
+        return repeated(lambda: tf.matmul(x, x))
+
+    def copy():
+        x = tf.ones([COPY_SIZE])
+        return repeated(lambda: -x)  # tf.identity would copy nothing
+
+    operations, moved = IN_A_ROW * 2 * PRODUCT_SIZE**3, IN_A_ROW * 2 * 4 * COPY_SIZE
+    products = [
+        Case("product", lambda dtype=dtype: product(dtype), dtype=dtype, operations=operations)
+        for dtype in dtypes
+    ]
+    return [*products, Case("copy", copy, bytes_moved=moved)]
+
+
+def print_rates(rates):
+    for row in rates:
+        name = f"{row['mode']} in {row['dtype']}" if row["dtype"] else row["mode"]
+        if "gigaflop_per_second" in row:
+            rate = f"{row['gigaflop_per_second']:,.0f} GFLOP/s (of {PRODUCT_SIZE}² matrices)"
+        elif "gigabyte_per_second" in row:
+            rate = f"{row['gigabyte_per_second']:,.1f} GB/s (read and written)"
+        else:
+            rate = row["note"]
+        print(f"{name}: {rate}")
+
+
+def peak_memories(module, cases, first, deadline):
+    """A row with the peak memory for each case; the number of the first one is `first`."""
+    rows = [case.row() for case in cases]
+    for i, row in enumerate(rows, first):
+        if time.monotonic() > deadline:
+            row["note"] = timing.LEFT_OUT
+            continue
+        command = [sys.executable, "-m", module, *sys.argv[1:], "--peak_memory_of", str(i)]
+        try:
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            row["peak_gib"] = float(done.stdout)
+        except (subprocess.CalledProcessError, ValueError) as error:
+            timing.note_failure(row, error)
+    return rows
+
+
+def own_peak_gib(case):
+    """This process's peak of resident memory after two training steps, TensorFlow included."""
+    step = case.make()
+    for _ in range(2):
+        LIBRARY.wait(step(0))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+# Profiles
+
+
+def profiles(cases, repeats, deadline):
+    """A row with the longest kernels of each case, which it prints as well."""
+    rows = [case.row() for case in cases]
+    for case, row in zip(cases, rows, strict=True):
+        step = timing.begin(case, row, LIBRARY, deadline)
+        if step:
+            try:
+                row.update(profile(step, repeats))
+            except Exception as error:
+                timing.note_failure(row, error)
+        print_profile(case, row)
+    return rows
+
+
+def profile(step, repeats):
+    """Milliseconds of a call and of its kernels, the longest first, from TensorFlow's profiler.
+
+    Busy is the time in which at least one kernel runs. "wall_ms" are without the profiler.
+    """
+    start = time.perf_counter()
+    for i in range(repeats):
+        LIBRARY.wait(step(i))
+    wall = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.profiler.experimental.Profile(folder):
+            for i in range(repeats):
+                LIBRARY.wait(step(i))
+        (file,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
+        kernels = list(read_kernels(file))
+    times, counts, each = collections.Counter(), collections.Counter(), 1e9 * repeats
+    for name, begin, end in kernels:
+        times[name] += end - begin
+        counts[name] += 1
+    return {
+        "wall_ms": 1e3 * wall / repeats,
+        "busy_ms": union((begin, end) for _, begin, end in kernels) / each,
+        "kernels_a_step": len(kernels) / repeats,
+        "kernels": [
+            {"name": name, "count": counts[name] / repeats, "ms": time_of_all / each}
+            for name, time_of_all in times.most_common(LONGEST)
+        ],
+    }
+
+
+def read_kernels(file):
+    """(name, begin, end) of every kernel that a profile saw; times are integers, in picoseconds.
+
+    On a CPU they are TensorFlow's operations, named by their kind, and XLA's. A loop of XLA is
+    there beside what it runs.
+    """
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-    with tempfile.TemporaryDirectory() as folder:
-        tf.profiler.experimental.start(folder)
-        for value in inputs:
-            _wait(function(value))
-        tf.profiler.experimental.stop()
-        space = xplane_pb2.XSpace()
-        with open(glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)[0], "rb") as file:
-            space.ParseFromString(file.read())
-    total = collections.Counter()
+    with open(file, "rb") as opened:
+        space = xplane_pb2.XSpace.FromString(opened.read())
     for plane in space.planes:
         names = {key: value.name for key, value in plane.event_metadata.items()}
+        of_xla = {key for key, value in plane.stat_metadata.items() if value.name == "hlo_op"}
         for line in plane.lines:
+            if ON_GPU and not ("GPU" in plane.name and line.name.startswith("Stream")):
+                continue
             for event in line.events:
-                node, colon, operation = names[event.metadata_id].rpartition(":")
-                if colon and node.strip() and operation.strip("_")[:1].isupper():
-                    total[operation] += event.duration_ps / 1e9 / len(inputs)
-    return dict(total.most_common())
+                name = names[event.metadata_id]
+                if not ON_GPU and of_xla.isdisjoint(stat.metadata_id for stat in event.stats):
+                    name = operation_kind(name)
+                if name:
+                    begin = line.timestamp_ns * 1000 + event.offset_ps
+                    yield name, begin, begin + event.duration_ps
+
+
+def operation_kind(name):
+    """The kind of an operation, `MatMul` of `tower_0/MatMul_3:MatMul`; None of another event."""
+    node, _, kind = name.rpartition(":")
+    is_operation = node.strip(": ") and not node.endswith(":") and kind.strip("_")[:1].isupper()
+    return kind if is_operation else None
+
+
+def union(intervals):
+    """The length of what pairs (begin, end) cover."""
+    covered = reached = 0
+    for begin, end in sorted(intervals):
+        covered += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    return covered
+
+
+def print_profile(case, row):
+    if "note" in row:
+        print(f"{case}: {row['note']}")
+        return
+    print(
+        f"{case}: {row['wall_ms']:.2f} ms a step; {row['kernels_a_step']:.0f} kernels or "
+        f"operations, busy for {row['busy_ms']:.2f} ms"
+    )
+    cells = [[k["name"][:100], f"{k['count']:.1f}", f"{k['ms']:.3f}"] for k in row["kernels"]]
+    timing.print_table(["longest by name", "a step", "ms a step"], cells)
 
 
 def hardware():
     """The machine in words."""
-    gpus = [d.name for d in tf.config.list_physical_devices("GPU")]
-    with open("/proc/cpuinfo") as file:
-        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    cpu = models[0] if models else platform.processor()
-    return f"{os.cpu_count()} cores of {cpu}, {len(gpus)} GPUs, TensorFlow {tf.__version__}"
-
-
-def print_table(columns, rows):
-    cells = [columns, *[[str(cell) for cell in row] for row in rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    for row in cells:
-        print(
-            "  ".join(
-                cell.rjust(w) if i else cell.ljust(w)
-                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-        )
-
-
-def write_json(path, result):
-    if path:
-        with open(path, "w") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
+    gpus = ", ".join(d.get("device_name", "GPU") for d in details) or "no GPU"
+    return f"{timing.cpu()}, {gpus}, TensorFlow {tf.__version__}"

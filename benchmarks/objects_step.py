@@ -1,35 +1,37 @@
 """The training steps of Pretty-CLEVR and of the ages against the plain formulation: same model,
-same questions, one run, interleaved.
+same questions, one run, interleaved; or their longest kernels, or the memory that each way takes.
 
-    python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128] [--json F]
+    python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128]
+        [--compiled off|on|both] [--profile | --memory] [--seconds N] [--json FILE]
 
 The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. Scenes and trees are random numbers, which cost what others cost.
-Counted are the floating-point operations of matrix products, forward and backward (twice forward).
+The columns are those of `benchmarks.sudoku_step`. rrn's Pretty-CLEVR writes no tensor on edges, so
+that it has no bytes to be counted.
 """
 
-import argparse
+import functools
 
 import numpy as np
 import tensorflow as tf
 
 from benchmarks import harness
+from benchmarks.timing import Case
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn import plain
-from rrn.data import training_inputs
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
-from rrn.training import Trainer
 
 NAMES = [str(i) for i in range(16)]
 TASKS = {
     "pretty_clevr": (lambda model: PrettyClevr(model, NAMES), pretty_clevr_config),
     "ages": (Ages, ages_config),
 }
-DTYPES = "float32", "bfloat16"
-MODES = [f"{formulation} {dtype}" for formulation in ("plain", "rrn") for dtype in DTYPES]
+MODES = [f"{name} {dtype}" for name in ("plain", "rrn") for dtype in harness.DTYPES]
+HIDDEN = 128
 NODES, EDGES = 8, 56  # of a question
+NUM_STEPS = {"pretty_clevr": 4, "ages": 8}
 
 
 class PlainNetwork(tf.Module):
@@ -62,34 +64,35 @@ def random_arrays(number=100):
     }
 
 
-def training_step(name, mode, batch_size):
-    """A compiled training step of the task `name`, a function of anything."""
+def training_step(name, mode, batch_size, compiled):
+    """A training step of the task `name`, a function of anything."""
     formulation, dtype = mode.split()
-    create, config = TASKS[name][0], TASKS[name][1].get_config()
+    create_task, config = TASKS[name][0], TASKS[name][1].get_config()
     config.train.batch_size = batch_size
     config.model.compute_dtype = dtype
-    task = create(config.model)
-    if formulation == "plain":
-        task.network.rrn = PlainNetwork(task.network.rrn)
-    inputs = training_inputs(task, random_arrays(), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
-    (batch,) = inputs[0].take(1)
-    return lambda _: trainer.update_once([batch])
+
+    def create():
+        task = create_task(config.model)
+        if formulation == "plain":
+            task.network.rrn = PlainNetwork(task.network.rrn)
+        return task
+
+    return harness.training_step(create, config, random_arrays(), compiled)
 
 
-def product_operations(name, formulation, h=128):
+def product_operations(name, formulation):
     """Multiplications and additions of the network's products in one question's training step.
 
     Forward and backward; the backward pass has two products for each one forward.
     """
-    square = h * h
+    h, square, steps = HIDDEN, HIDDEN**2, NUM_STEPS[name]
     if name == "pretty_clevr":  # one hidden layer, no LSTM
-        steps, once = 4, NODES * (42 * h + square)
+        once = NODES * (42 * h + square)
         readout = square + 16 * h
         plain_edges, plain_nodes = (2 * h + 1) * h + square, 4 * square
         own_edges, own_nodes = 0, 5 * square
     else:
-        steps, once = 8, NODES * (127 * h + 3 * square)
+        once = NODES * (127 * h + 3 * square)
         readout = 3 * square + 100 * h
         plain_edges, plain_nodes = 5 * square, 5 * square + 8 * square
         # Linear layers in a row are one, and the first step's LSTM state is zero.
@@ -101,56 +104,47 @@ def product_operations(name, formulation, h=128):
     return 2 * 3 * (steps * (EDGES * on_edges + NODES * on_nodes + readout) + once)
 
 
-def speeds(name, batch_size, repeats):
-    """A row of figures for each mode; medians, interleaved."""
-    functions = {mode: training_step(name, mode, batch_size) for mode in MODES}
-    products = {dtype: harness.product(dtype) for dtype in DTYPES}
-    medians = harness.interleaved_medians({**functions, **products}, list(range(repeats)))
-    rows = []
-    for mode in MODES:
-        formulation, dtype = mode.split()
-        operations, seconds = batch_size * product_operations(name, formulation), medians[mode]
-        peak = 2 * harness.PRODUCT_SIZE**3 / medians[dtype]
-        rows.append(
-            {
-                "task": name,
-                "batch_size": batch_size,
-                "mode": mode,
-                "milliseconds": 1e3 * seconds,
-                "questions_per_second": batch_size / seconds,
-                "speedup": medians[MODES[0]] / seconds,
-                "gigaflop": operations / 1e9,
-                "gigaflop_per_second": operations / seconds / 1e9,
-                "share_of_peak": operations / seconds / peak,
-            }
-        )
-    return rows
+def edge_bytes(name, formulation, dtype):
+    """The least bytes of an edge in a step; None where nothing is written on edges."""
+    distances, layers = (1, 1) if name == "pretty_clevr" else (0, 3)
+    if formulation == "plain":
+        return harness.plain_edge_bytes(2 * HIDDEN + distances, HIDDEN, layers, dtype)
+    return None if layers == 1 else harness.own_edge_bytes(HIDDEN, layers, dtype)
+
+
+def case(name, batch_size, num_steps, mode, compiled):
+    formulation, dtype = mode.split()
+    of_edge = edge_bytes(name, formulation, dtype)
+    return Case(
+        f"{name} {mode}",
+        lambda: training_step(name, mode, batch_size, compiled),
+        batch_size,
+        num_steps,
+        compiled,
+        dtype,
+        units=batch_size,
+        operations=batch_size * product_operations(name, formulation),
+        bytes_moved=of_edge and batch_size * num_steps * EDGES * of_edge,
+    )
+
+
+def group(name, batch_size, arguments):
+    """A table's title and cases."""
+    of_batch = functools.partial(case, name, batch_size)
+    variants = harness.variants(arguments, [NUM_STEPS[name]])
+    return f"{name} training step, batch {batch_size}", [of_batch(*v) for v in variants]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = harness.argument_parser(__doc__, MODES, [512, 128], None, 16)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--batch_sizes", type=int, nargs="+", default=[512, 128])
-    parser.add_argument("--repeats", type=int, default=16, help="timed steps of every mode")
-    parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
-    print(harness.hardware())
-    rows = []
-    for name in arguments.tasks:
-        for batch_size in arguments.batch_sizes:
-            print(f"{name} training step, batch {batch_size}; medians, interleaved")
-            rows += speeds(name, batch_size, arguments.repeats)
-            report(rows[-len(MODES) :])
-    harness.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
-
-
-def report(rows):
-    columns = "mode", "ms", "questions/s", "speed-up", "GFLOP", "GFLOP/s", "of the peak"
-    formats = "{}", "{:.1f}", "{:,.0f}", "{:.2f}", "{:.1f}", "{:.0f}", "{:.0%}"
-    cells = [
-        [f.format(v) for f, v in zip(formats, list(row.values())[2:], strict=True)] for row in rows
+    groups = [
+        group(name, batch_size, arguments)
+        for name in arguments.tasks
+        for batch_size in arguments.batch_sizes
     ]
-    harness.print_table(list(columns), cells)
+    harness.run(__spec__.name, groups, "questions", arguments)
 
 
 if __name__ == "__main__":

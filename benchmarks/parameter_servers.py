@@ -28,7 +28,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks import harness, timing
 from benchmarks.parameter_servers_sockets import tcp_bytes
 from rrn.training.workdir import Workdir
 
@@ -71,7 +71,7 @@ def main():
         for policy in arguments.policies:
             flags = cluster_flags(policy, model["batch_size"], updates, arguments)
             model["runs"][policy] = train(name, settings, flags, arguments, policy, updates)
-            harness.write_json(arguments.out / "results.json", study)  # a run may take long
+            timing.write_json(arguments.out / "results.json", study)  # a run may take long
     (arguments.out / "table.md").write_text(report(study))
     print(report(study))
     for name, figure in figures(study).items():

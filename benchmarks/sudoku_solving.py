@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from benchmarks import harness
+from benchmarks import harness, timing
 from rrn.tasks.sudoku.puzzles import read_puzzles
 from rrn.tasks.sudoku.solving import (
     BATCH,
@@ -94,8 +94,8 @@ def main():
         ]
         for row in rows
     ]
-    harness.print_table(["", "solved, %", "puzzles/s"], cells)
-    harness.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
+    timing.print_table(["", "solved, %", "puzzles/s"], cells)
+    timing.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
 
 
 if __name__ == "__main__":

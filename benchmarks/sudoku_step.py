@@ -1,32 +1,37 @@
 """The Sudoku training step against the plain formulation: same model, same boards, one run,
-interleaved; or the memory that each way takes.
+interleaved; or its longest kernels, or the memory that each way takes.
 
-    python -m benchmarks.sudoku_step [--batch_size 64] [--num_steps 32] [--memory] [--json FILE]
+    python -m benchmarks.sudoku_step [--batch_sizes 64] [--num_steps 32] [--compiled off|on|both]
+        [--profile | --memory] [--seconds N] [--json FILE]
 
 The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. The boards hold random digits, which cost what others cost. "rrn
-recompute" keeps only h and c of every step for the backward pass. Counted are the floating-point
-operations of matrix products, forward and backward (twice forward); what is computed again is not.
-Peak memory is a whole process's that runs one way alone, TensorFlow included.
-"""
+recompute" keeps only h and c of every step for the backward pass. "compiled" is by XLA.
 
-import argparse
-import resource
-import subprocess
-import sys
+"made" is the time of making and tracing; the first call includes compiling. Counted are the
+floating-point operations of matrix products, forward and backward (twice forward), against the rate
+of a large square product; and the least bytes that the edges' tensors move, against the rate of a
+large copy: with 1,620 edges a board, 20 passes a step over tensors of 96 columns
+(`harness.edge_bytes` derives them). What is computed again is in neither. What stays in a cache
+(blocks of edges on a CPU, small batches on a GPU) is counted all the same. Peak memory is a GPU's
+beyond what was in use before, or with --memory a whole process's that runs one way alone,
+TensorFlow included.
+"""
 
 import numpy as np
 import tensorflow as tf
 
 from benchmarks import harness
+from benchmarks.timing import Case
 from configs import sudoku as sudoku_config
 from rrn import plain
-from rrn.data import training_inputs
 from rrn.tasks.sudoku import Sudoku
-from rrn.training import Trainer
 
-DTYPES = "float32", "bfloat16"
-MODES = [f"{name} {dtype}" for name in ("plain", "rrn", "rrn recompute") for dtype in DTYPES]
+MODES = [
+    f"{name} {dtype}" for name in ("plain", "rrn", "rrn recompute") for dtype in harness.DTYPES
+]
+HIDDEN, EMBEDDING, DIGITS, HIDDEN_LAYERS = 96, 16, 10, 3  # the paper's
+NODES, EDGES = 81, 1620  # of a board
 
 
 class PlainSudoku(Sudoku):
@@ -48,105 +53,65 @@ def random_boards(number):
     return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
 
 
-def training_step(mode, batch_size, num_steps):
-    """A compiled training step of `mode`, a function of anything."""
+def training_step(mode, batch_size, num_steps, compiled):
+    """A training step of `mode`, a function of anything."""
     *formulation, dtype = mode.split()
     config = sudoku_config.get_config()
     config.train.batch_size = batch_size
     config.model.compute_dtype = dtype
     config.model.num_steps = num_steps
     config.model.recompute = "recompute" in formulation
-    task = (PlainSudoku if "plain" in formulation else Sudoku)(config.model)
-    inputs = training_inputs(task, random_boards(batch_size), batch_size, 1, config.seed, 0)
-    trainer = Trainer(task, config.train, harness.DEVICES, [inputs[0].element_spec])
-    (batch,) = inputs[0].take(1)
-    return lambda _: trainer.update_once([batch])
+    task_class = PlainSudoku if "plain" in formulation else Sudoku
+
+    def create():
+        return task_class(config.model)
+
+    return harness.training_step(create, config, random_boards(batch_size), compiled)
 
 
-def product_operations(formulation, boards, num_steps, h=96, e=16, digits=10):
-    """Multiplications and additions of the network's products in one training step.
+def product_operations(formulation, num_steps):
+    """Multiplications and additions of the network's products in one board's training step.
 
     Forward and backward; the backward pass has two products for each one forward.
     """
-    nodes, square = 81 * boards, h * h
-    on_nodes = 2 * square + 3 * square + 2 * h * 4 * h + h * digits
+    square = HIDDEN**2
+    on_nodes = 2 * square + 3 * square + 2 * 4 * square + HIDDEN * DIGITS
     if formulation == "plain":
-        on_edges = 2 * h * h + 3 * square
+        on_edges = 2 * square + 3 * square
     else:  # linear layers in a row are one, and the first step's LSTM state is zero
-        on_edges, on_nodes = 2 * square, on_nodes - h * 4 * h / num_steps
-    steps = num_steps * (20 * nodes * on_edges + nodes * on_nodes)
-    return 2 * 3 * (steps + nodes * (3 * e * h + 3 * square))
+        on_edges, on_nodes = 2 * square, on_nodes - 4 * square / num_steps
+    once = NODES * (3 * EMBEDDING * HIDDEN + 3 * square)
+    return 2 * 3 * (num_steps * (EDGES * on_edges + NODES * on_nodes) + once)
 
 
-def peak_memory(mode, batch_size, num_steps):
-    """GiB of resident memory at the peak of a process of its own, in two training steps."""
-    arguments = ["--peak_memory_of", mode]
-    arguments += ["--batch_size", str(batch_size), "--num_steps", str(num_steps)]
-    command = [sys.executable, "-m", "benchmarks.sudoku_step", *arguments]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def print_own_peak_memory(mode, batch_size, num_steps):
-    step = training_step(mode, batch_size, num_steps)
-    for _ in range(2):
-        tf.nest.flatten(step(None))[0].numpy()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+def case(batch_size, num_steps, mode, compiled):
+    formulation, dtype = mode.split()[0], mode.split()[-1]
+    if formulation == "plain":
+        edge_bytes = harness.plain_edge_bytes(2 * HIDDEN, HIDDEN, HIDDEN_LAYERS, dtype)
+    else:
+        edge_bytes = harness.own_edge_bytes(HIDDEN, HIDDEN_LAYERS, dtype)
+    return Case(
+        mode,
+        lambda: training_step(mode, batch_size, num_steps, compiled),
+        batch_size,
+        num_steps,
+        compiled,
+        dtype,
+        units=batch_size * num_steps,
+        operations=batch_size * product_operations(formulation, num_steps),
+        bytes_moved=batch_size * num_steps * EDGES * edge_bytes,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--batch_size", type=int, default=64)
-    parser.add_argument("--num_steps", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=5, help="timed steps of every mode")
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, metavar="MODE")
-    parser.add_argument("--memory", action="store_true", help="peak memory instead of times")
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--peak_memory_of", choices=MODES, help=argparse.SUPPRESS)
+    parser = harness.argument_parser(__doc__, MODES, [64], [32], 5)
     arguments = parser.parse_args()
-    sizes = arguments.batch_size, arguments.num_steps
-    if arguments.peak_memory_of:
-        print_own_peak_memory(arguments.peak_memory_of, *sizes)
-        return
-    print(harness.hardware())
-    print("Sudoku training step, batch {}, {} steps".format(*sizes))
-    if arguments.memory:
-        rows = [{"mode": mode, "peak_gib": peak_memory(mode, *sizes)} for mode in arguments.modes]
-        cells = [[row["mode"], f"{row['peak_gib']:.1f}"] for row in rows]
-        harness.print_table(["mode", "peak memory, GiB"], cells)
-    else:
-        rows = speeds(arguments.modes, *sizes, arguments.repeats)
-        report(rows)
-    harness.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
-
-
-def speeds(modes, batch_size, num_steps, repeats):
-    """A row of figures for each mode; medians, interleaved."""
-    functions = {mode: training_step(mode, batch_size, num_steps) for mode in modes}
-    products = {dtype: harness.product(dtype) for dtype in DTYPES}
-    medians = harness.interleaved_medians({**functions, **products}, list(range(repeats)))
-    rows = []
-    for mode in modes:
-        formulation, dtype = mode.split()[0], mode.split()[-1]
-        rate = product_operations(formulation, batch_size, num_steps) / medians[mode]
-        rows.append(
-            {
-                "mode": mode,
-                "milliseconds": 1e3 * medians[mode],
-                "puzzles_per_second": batch_size / medians[mode],
-                "speedup": medians[modes[0]] / medians[mode],
-                "gigaflop": rate * medians[mode] / 1e9,
-                "gigaflop_per_second": rate / 1e9,
-                "share_of_peak": rate * medians[dtype] / (2 * harness.PRODUCT_SIZE**3),
-            }
-        )
-    return rows
-
-
-def report(rows):
-    columns = "mode", "ms", "puzzles/s", "speed-up", "GFLOP", "GFLOP/s", "of the peak"
-    formats = "{}", "{:.0f}", "{:.1f}", "{:.2f}", "{:.0f}", "{:.0f}", "{:.0%}"
-    cells = [[f.format(v) for f, v in zip(formats, row.values(), strict=True)] for row in rows]
-    harness.print_table(list(columns), cells)
+    variants = list(harness.variants(arguments, arguments.num_steps))
+    groups = [
+        (f"Sudoku training step, batch {size}", [case(size, *variant) for variant in variants])
+        for size in arguments.batch_sizes
+    ]
+    harness.run(__spec__.name, groups, "board-steps", arguments)
 
 
 if __name__ == "__main__":

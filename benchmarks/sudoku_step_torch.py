@@ -1,20 +1,38 @@
 """The Sudoku training step's algebra in PyTorch, for comparison with `benchmarks.sudoku_step`.
 
-    pip install torch --index-url https://download.pytorch.org/whl/cpu
-    python -m benchmarks.sudoku_step_torch [--batch_size 64] [--num_steps 32]
+    pip install torch  # on a CPU: --index-url https://download.pytorch.org/whl/cpu
+    python -m benchmarks.sudoku_step_torch [--batch_sizes 64] [--num_steps 32] [--seconds N]
+        [--modes "eager float32" ...] [--json FILE]
 
-Forward, loss over all cells and steps, backward and Adam; products in bfloat16 or float32; eager
-and compiled in turn. It imports no TensorFlow, so any Python with PyTorch will do.
+Forward, loss over all cells and steps, backward and Adam; products in bfloat16 or float32, which on
+a GPU is TF32, as in TensorFlow. It imports no TensorFlow, so any Python with PyTorch will do. The
+ways are
+
+    eager            operation by operation
+    compiled         torch.compile
+    reduce-overhead  torch.compile with its own CUDA graphs of forward and backward
+    graph            eager, and the whole step, Adam included, one CUDA graph
+    compiled graph   likewise of torch.compile
+
+The last three need a GPU. Each mode is timed by itself, and its memory freed before the next; the
+peak is of PyTorch's allocator. What is captured in a graph is run three times and captured while it
+is "made", and torch.compile compiles at its first call.
 """
 
-import argparse
+import gc
 import itertools
-import statistics
 import time
 
 import torch
 import torch.nn.functional as F
 
+from benchmarks import timing
+
+CUDA = torch.cuda.is_available()
+DEVICE = "cuda" if CUDA else "cpu"
+WAYS = "eager", "compiled", "reduce-overhead", "graph", "compiled graph"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+MODES = [f"{way} {dtype}" for way in WAYS for dtype in DTYPES]
 HIDDEN, EMBEDDING, NEIGHBOURS = 96, 16, 20
 MLPS = {"input": 3 * EMBEDDING, "message": 2 * HIDDEN, "node": 2 * HIDDEN}
 
@@ -26,6 +44,25 @@ def neighbours():
     units = row, column, row // 3 * 3 + column // 3
     together = sum(unit[:, None] == unit for unit in units) * (cell[:, None] != cell)
     return together.nonzero()[:, 1]
+
+
+class GatherSenders(torch.autograd.Function):
+    """The senders' rows for all edges; the gradient is a gather and a sum, too, as it is in rrn.
+
+    PyTorch's own adds row by row, with atomic additions on a GPU.
+    """
+
+    @staticmethod
+    def forward(ctx, nodes, neighbours, edges_from):
+        """`[boards, 81, size]` to `[boards, 81 * 20, size]`."""
+        ctx.save_for_backward(edges_from)
+        return nodes.index_select(1, neighbours)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (edges_from,) = ctx.saved_tensors
+        by_sender = gradient.index_select(1, edges_from)
+        return by_sender.view(len(gradient), 81, NEIGHBOURS, -1).sum(2), None, None
 
 
 class Model(torch.nn.Module):
@@ -44,6 +81,7 @@ class Model(torch.nn.Module):
         tables = [torch.nn.Parameter(torch.randn(n, EMBEDDING) * 0.1) for n in (10, 9, 9)]
         self.tables = torch.nn.ParameterList(tables)
         self.register_buffer("neighbours", neighbours())
+        self.register_buffer("edges_from", self.neighbours.argsort(stable=True))
 
     def forward(self, puzzle, solution, num_steps, dtype):
         boards = len(puzzle)
@@ -78,7 +116,8 @@ class Model(torch.nn.Module):
         for _ in range(num_steps):
             h = h.to(dtype)
             sent = (h @ sender).view(boards, 81, HIDDEN)
-            heard = sent.index_select(1, self.neighbours).view(boards, 81, NEIGHBOURS, HIDDEN)
+            heard = GatherSenders.apply(sent, self.neighbours, self.edges_from)
+            heard = heard.view(boards, 81, NEIGHBOURS, HIDDEN)
             own = torch.addmm(w["message_0_b"], h, receiver).view(boards, 81, 1, HIDDEN)
             edges = F.relu(heard + own).view(-1, HIDDEN)
             edges = F.relu(linear(F.relu(linear(edges, "message_1")), "message_2"))
@@ -97,48 +136,106 @@ class Model(torch.nn.Module):
         return F.cross_entropy(logits, solution.reshape(-1).repeat(num_steps))
 
 
-def training_step(function, model, batch_size, num_steps, dtype):
-    """A function that takes one step of Adam on boards of random digits."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-4)
-    puzzle = torch.randint(0, 10, [batch_size, 81])
-    solution = torch.randint(1, 10, [batch_size, 81])
+class PyTorch(timing.Library):
+    """What `timing.measure` asks of PyTorch."""
 
-    def step():
-        optimizer.zero_grad()
-        loss = function(puzzle, solution, num_steps, dtype)
+    uncounted = 4 if CUDA else 2  # "reduce-overhead" records in the second call
+
+    def wait(self, result):
+        if CUDA:
+            torch.cuda.synchronize()
+
+    def bytes_in_use(self):
+        torch._dynamo.reset()  # else sizes that differ from those before would become variable
+        gc.collect()
+        if not CUDA:
+            return None
+        torch.cuda.set_stream(torch.cuda.default_stream())  # a failed capture leaves its own
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.memory_allocated()
+
+    def peak_bytes(self):
+        return torch.cuda.max_memory_allocated()
+
+
+def training_step(mode, batch_size, num_steps):
+    """A function that takes one step of Adam on boards of random digits."""
+    way, _, dtype = mode.rpartition(" ")
+    in_graph = way.endswith("graph")
+    function = model = Model().to(DEVICE)
+    if way.startswith("compiled"):
+        function = torch.compile(model, dynamic=False)
+    elif way == "reduce-overhead":
+        function = torch.compile(model, dynamic=False, mode="reduce-overhead")
+    options = {"fused": True, "capturable": in_graph} if CUDA else {}
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-4, **options)
+    puzzle = torch.randint(0, 10, [batch_size, 81], device=DEVICE)
+    solution = torch.randint(1, 10, [batch_size, 81], device=DEVICE)
+
+    def step(_=None):
+        if way == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()
+        optimizer.zero_grad(set_to_none=True)
+        loss = function(puzzle, solution, num_steps, DTYPES[dtype])
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss.detach()
 
-    return step
+    return captured(step) if in_graph else step
+
+
+def captured(step):
+    """The step as one CUDA graph, after three steps outside of it."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def replay(_):
+        graph.replay()
+        return loss
+
+    return replay
+
+
+def case(mode, batch_size, num_steps):
+    return timing.Case(
+        mode,
+        lambda: training_step(mode, batch_size, num_steps),
+        batch_size,
+        num_steps,
+        dtype=mode.split()[-1],
+        units=batch_size * num_steps,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--batch_size", type=int, default=64)
-    parser.add_argument("--num_steps", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=5, help="timed steps of every mode")
+    parser = timing.argument_parser(__doc__, MODES, [64], [32], 5)
+    if not CUDA:
+        ways = "eager", "compiled"
+        parser.set_defaults(modes=[mode for mode in MODES if mode.rpartition(" ")[0] in ways])
     arguments = parser.parse_args()
-    steps = {}
-    for name, compiled in (("eager", lambda model: model), ("compiled", torch.compile)):
-        for dtype in (torch.float32, torch.bfloat16):
-            model = Model()
-            sizes = arguments.batch_size, arguments.num_steps
-            step = training_step(compiled(model), model, *sizes, dtype)
-            steps[f"{name} {str(dtype).removeprefix('torch.')}"] = step
-    for step in steps.values():
-        for _ in range(2):
-            step()
-    seconds = {name: [] for name in steps}
-    for _ in range(arguments.repeats):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            seconds[name].append(time.perf_counter() - start)
-    print("PyTorch {}, batch {}, {} steps".format(torch.__version__, *sizes))
-    for name, times in seconds.items():
-        median = statistics.median(times)
-        print(f"{name:<18} {1e3 * median:7.0f} ms {sizes[0] / median:7.1f} puzzles/s")
+    deadline = time.monotonic() + arguments.seconds
+    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
+    gpu = torch.cuda.get_device_name() if CUDA else "no GPU"
+    hardware = f"{timing.cpu()}, {gpu}, PyTorch {torch.__version__}"
+    print(hardware, flush=True)
+    result = {"hardware": hardware, "rows": []}
+    # Captures come last: what a failed one leaves behind then harms captures alone.
+    sizes = arguments.modes, arguments.batch_sizes, arguments.num_steps
+    for own in itertools.starmap(case, itertools.product(*sizes)):
+        (row,) = timing.measure([own], PyTorch(), arguments.repeats, deadline)
+        if "milliseconds" in row:  # now, since the next may take long
+            print(f"{own}: {row['milliseconds']:.2f} ms", flush=True)
+        result["rows"].append(row)
+        timing.write_json(arguments.json, result)
+    timing.print_rows(result["rows"], "board-steps")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ def experiment(
             "train": vars(train),
             "evaluate": vars(evaluate),
             # Where they are, and along which axis they are cut: see rrn/distribute/sharding.py.
-            "variables": {"policy": "cpu", "axis": "longest"},
+            # encoder_device: cpu, where all towers share it, or tower, on which each runs its own.
+            "variables": {"policy": "auto", "axis": "longest", "encoder_device": "cpu"},
         }
     )
 

@@ -36,6 +36,7 @@ What trains them:
     pages/       pages with tables and examples, to look at in a browser
     lazy         packages whose imports of TensorFlow wait until a name is used
     fast_start   what programs import first: TensorFlow without Keras
+    doctor       which devices TensorFlow can use here, and what is missing: a program
     __main__     the program of an installed package
 """
 

@@ -141,11 +141,11 @@ def _find(name):
 
 def _run(module, weights, *args, **kwargs):
     """Calls a module that reads weights in place of its variables."""
-    with reading_scope() as scope:
-        for variable, weight in zip(module.variables, weights, strict=True):
-            scope.give(variable, tf.convert_to_tensor(weight))
-        with tf.GradientTape() as tape:  # watches what is read otherwise, which no training moves
-            results = module(*args, **kwargs)
+    pairs = zip(module.variables, weights, strict=True)
+    given = {variable.ref(): tf.convert_to_tensor(weight) for variable, weight in pairs}
+    # The tape watches what is read otherwise, which no training moves.
+    with reading_scope(given), tf.GradientTape() as tape:
+        results = module(*args, **kwargs)
     directly = [variable.name for variable in tape.watched_variables()]
     if directly:
         raise ValueError(

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from rrn.checks import check_shape, check_sizes, float_type
+from rrn.compiling import is_compiling
 from rrn.graphs import EdgeValues, Graph
 from rrn.graphs.checks import check_edge_values, check_graph
 from rrn.layers import MLP, LSTMCell
 from rrn.messages import MessageFunction, PreparedMessages
 from rrn.noting import note
 from rrn.random import dropout_weights
+from rrn.reading import reading_scope, values_of
 from rrn.recompute import recomputed
 
 # Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
@@ -213,14 +215,39 @@ class RecurrentRelationalNetwork(tf.Module):
         if state is not None:
             hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
             lstm_state = (state.hidden, state.cell) if self.lstm else None
-        for step in range(num_steps):
-            with tf.name_scope(f"step_{step + 1}"):
-                lstm_state = advance(step, hidden, lstm_state, prepared)
-                hidden = lstm_state[0]
-                note("hidden", hidden)
-            states.append(hidden)
+        if is_compiling() and not uniform:
+            states, lstm_state = self._loop(advance, num_steps, hidden, lstm_state, prepared)
+        else:
+            for step in range(num_steps):
+                with tf.name_scope(f"step_{step + 1}"):
+                    lstm_state = advance(step, hidden, lstm_state, prepared)
+                    hidden = lstm_state[0]
+                    note("hidden", hidden)
+                states.append(hidden)
         cell = lstm_state[1] if self.lstm else None
-        return states, RecurrentState(hidden, cell, tf.ones(tf.shape(hidden)[:1], tf.bool))
+        started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
+        return states, RecurrentState(states[-1], cell, started)
+
+    def _loop(self, advance, num_steps, hidden, lstm_state, prepared):
+        """All steps as one loop, which XLA compiles in the time of one step: (states, (h, c))."""
+        modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
+        values = values_of(variable for module in modules for variable in module.variables)
+        hidden = tf.cast(hidden, tf.float32)
+        if self.lstm and lstm_state is None:
+            lstm_state = tf.zeros_like(hidden), tf.zeros_like(hidden)
+
+        def step(number, hidden, lstm_state, states):
+            with reading_scope(values):
+                lstm_state = advance(number, hidden, lstm_state, prepared)
+            hidden = lstm_state[0]
+            return number + 1, hidden, lstm_state, states.write(number, hidden)
+
+        states = tf.TensorArray(tf.float32, num_steps, element_shape=hidden.shape)
+        begin = tf.constant(0), hidden, lstm_state or (hidden,), states
+        _, _, lstm_state, states = tf.while_loop(
+            lambda number, *_: number < num_steps, step, begin, maximum_iterations=num_steps
+        )
+        return tf.unstack(states.stack(), num_steps), lstm_state
 
     def _check_values(self, graph, features, state):
         """Refuses features and a state that do not fit the network or the graph."""

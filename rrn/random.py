@@ -18,7 +18,8 @@ def fold_in(seed: tf.Tensor | Sequence[int], *data: tf.Tensor | int) -> tf.Tenso
       The derived seed, integers `[2]`.
     """
     for value in data:
-        seed = tf.random.experimental.stateless_fold_in(seed, tf.cast(value, tf.int64))
+        # Named, since XLA would choose another algorithm by itself.
+        seed = tf.random.experimental.stateless_fold_in(seed, tf.cast(value, tf.int64), "philox")
     return seed
 
 
@@ -31,6 +32,8 @@ def uniform(
 ) -> tf.Tensor:
     """Draws numbers that depend on the seed and the shape alone, the same on every kind of device.
 
+    Numbers in [0, 1) of float32 are the same within XLA, too.
+
     Args:
       seed: integers `[2]`.
       shape: the shape of the result.
@@ -41,9 +44,12 @@ def uniform(
     Returns:
       A tensor of `shape`.
     """
-    return tf.random.stateless_uniform(
-        shape, seed, minval, maxval, dtype, alg=tf.random.Algorithm.PHILOX
-    )
+    philox = tf.random.Algorithm.PHILOX
+    if dtype != tf.float32 or (minval, maxval) not in ((0, None), (0, 1)):
+        return tf.random.stateless_uniform(shape, seed, minval, maxval, dtype, alg=philox)
+    # TensorFlow's numbers, from the same bits: XLA's own are made of other bits of them.
+    bits = tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg=philox)
+    return tf.bitcast((bits & 0x7FFFFF) | 0x3F800000, tf.float32) - 1.0
 
 
 def dropout_weights(draws: tf.Tensor, keep_probability: float) -> tf.Tensor:

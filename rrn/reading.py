@@ -11,7 +11,8 @@ over `shards(variables)`; names, saving and loading use whole variables.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -70,22 +71,16 @@ def module_variables(module: tf.Module) -> list[Variable]:
 class ReadingScope:
     """What one reader has read.
 
+    Args:
+      given: a variable's reference -> the value that reads return; others are read themselves.
+
     Attributes:
       counts: a variable's reference -> how often it was read. Shards are counted one by one.
     """
 
-    def __init__(self):
+    def __init__(self, given: Mapping[Any, tf.Tensor] | None = None):
         self.counts = {}
-        self._tensors = {}
-
-    def give(self, variable: tf.Variable, tensor: tf.Tensor) -> None:
-        """Sets what later reads of a variable return.
-
-        Args:
-          variable: a variable, no `ShardedVariable`.
-          tensor: its value, of its shape and type.
-        """
-        self._tensors[variable.ref(), variable.dtype] = tensor
+        self._given, self._tensors = given or {}, {}
 
     def read(self, variable: Variable, dtype: tf.DType) -> tf.Tensor:
         """Reads a variable, once for each type.
@@ -104,7 +99,8 @@ class ReadingScope:
                 parts = [self.read(shard, dtype) for shard in variable.variables]
                 self._tensors[key] = tf.concat(parts, variable.axis)
             elif dtype == variable.dtype:
-                self._tensors[key] = tf.convert_to_tensor(variable)
+                given = self._given.get(variable.ref())
+                self._tensors[key] = tf.convert_to_tensor(variable) if given is None else given
                 self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1
             else:
                 self._tensors[key] = tf.cast(self.read(variable, variable.dtype), dtype)
@@ -112,18 +108,34 @@ class ReadingScope:
 
 
 @contextlib.contextmanager
-def reading_scope() -> Iterator[ReadingScope]:
+def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[ReadingScope]:
     """Opens a scope that serves every `read` of this thread until it ends.
+
+    Args:
+      given: see `ReadingScope`; what `values_of` returned.
 
     Yields:
       The `ReadingScope`. A scope within it has reads of its own.
     """
     outer = getattr(_local, "scope", None)
-    _local.scope = ReadingScope()
+    _local.scope = ReadingScope(given)
     try:
         yield _local.scope
     finally:
         _local.scope = outer
+
+
+def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:
+    """Reads variables here, for code that cannot read them itself: a loop's body, or XLA, which
+    reads no variable of another device.
+
+    Args:
+      variables: variables, whole or in shards.
+
+    Returns:
+      A variable's, or shard's, reference -> its value, which `reading_scope` takes.
+    """
+    return {shard.ref(): read(shard) for shard in shards(variables)}
 
 
 def read(variable: Variable, dtype: tf.DType | str | None = None) -> tf.Tensor:

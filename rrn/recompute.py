@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.reading import read, reading_scope
+from rrn.reading import reading_scope, values_of
 
 
 def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable:
@@ -21,7 +21,8 @@ def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable
     Returns:
       A function of the same arguments with the same results.
     """
-    values = [read(variable) for variable in variables]
+    values = values_of(variables)
+    references = list(values)
 
     def call(*args):
         leaves = tf.nest.flatten(args)
@@ -32,11 +33,9 @@ def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable
             filled = list(leaves)
             for i, tensor in zip(places, tensors, strict=True):
                 filled[i] = tensor
-            with reading_scope() as scope:
-                for variable, value in zip(variables, values, strict=True):
-                    scope.give(variable, value)
+            with reading_scope(dict(zip(references, values, strict=True))):
                 return function(*tf.nest.pack_sequence_as(args, filled))
 
-        return run(values, [leaves[i] for i in places])
+        return run(list(values.values()), [leaves[i] for i in places])
 
     return call

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorflow as tf
 
+from rrn.compiling import xla
 from rrn.layers import MLP
 
 if TYPE_CHECKING:  # graphs take their sums from here
@@ -111,7 +112,7 @@ def _relu_sums(*values):
 def _compiled(function: Callable) -> Callable:
     """The function in float32, compiled by XLA; results have the type of the first value."""
 
-    @tf.function(jit_compile=True, autograph=False)
+    @xla
     def compiled(*values):
         results = function(*[tf.cast(value, tf.float32) for value in values])
         return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)

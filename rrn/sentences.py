@@ -8,13 +8,18 @@ from rrn.checks import check_integers, check_shape, check_sizes, shape_of
 from rrn.layers import Embedding, LSTMCell
 
 
-def prefix_tree(tokens: tf.Tensor, lengths: tf.Tensor) -> dict[str, Any]:
+def prefix_tree(
+    tokens: tf.Tensor, lengths: tf.Tensor, fixed_shapes: bool = False
+) -> dict[str, Any]:
     """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
 
     Args:
       tokens: the sentences' words, integers `[sentences, length]`; what comes after a sentence's
         end does not matter.
       lengths: the sentences' numbers of words, integers `[sentences]`, at least 1.
+      fixed_shapes: whether every level has as many entries as there are sentences, of which those
+        beyond its beginnings mean nothing. Shapes then depend on tokens' shape alone, as XLA needs
+        them.
 
     Returns:
       A dict of
@@ -43,10 +48,27 @@ def prefix_tree(tokens: tf.Tensor, lengths: tf.Tensor) -> dict[str, Any]:
         beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
         place = tf.tensor_scatter_nd_update(place, inside[:, None], key_place)
         ends = tf.where(t + 1 == lengths, first + place, ends)
+        if fixed_shapes:
+            beginnings = padded(beginnings, tf.size(lengths))
         first += tf.size(beginnings, tf.int64)
         words.append(tf.cast(beginnings % num_words, tf.int32))
         parents.append(tf.cast(beginnings // num_words, tf.int32))
     return {"words": tuple(words), "parents": tuple(parents[1:]), "ends": tf.cast(ends, tf.int32)}
+
+
+def padded(rows: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
+    """Adds rows of zeros at the end.
+
+    Args:
+      rows: `[rows, ...]`.
+      number: how many rows there are to be, at least as many as there are.
+
+    Returns:
+      `[number, ...]`.
+    """
+    missing = number - tf.shape(rows)[0]
+    longer = tf.pad(rows, [[0, missing]] + [[0, 0]] * (rows.shape.rank - 1))
+    return tf.ensure_shape(longer, [tf.get_static_value(number), *rows.shape[1:]])
 
 
 def _check_lengths(known, length):

@@ -9,6 +9,8 @@ import tensorflow as tf
 from absl import logging
 
 CPU = "/device:CPU:0"
+GPU_SHARE = 0.9  # of a split GPU's memory; CUDA itself and the kernels take the rest
+UNKNOWN_GPU_MIB = 4096  # a GPU's memory where CUDA's driver does not tell it: few have less
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc's malloc.h
 
@@ -63,25 +65,78 @@ def _logical_cpus(count):
     return [f"/device:CPU:{i}" for i in range(count)]
 
 
+def _first_gpus_memory():
+    """The first GPU's memory, in MiB.
+
+    CUDA's driver is asked, because its first GPU is TensorFlow's: CUDA_VISIBLE_DEVICES has chosen
+    and ordered them. This starts nothing of TensorFlow's.
+    """
+    number, size = ctypes.c_int(), ctypes.c_size_t()
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return UNKNOWN_GPU_MIB
+    failed = (
+        cuda.cuInit(0)
+        or cuda.cuDeviceGet(ctypes.byref(number), 0)
+        or cuda.cuDeviceTotalMem_v2(ctypes.byref(size), number)
+    )
+    return UNKNOWN_GPU_MIB if failed else size.value // 2**20
+
+
+def _first_gpu(flag, count, gpus):
+    """The first GPU, or with `count` above 1 so many logical devices on it."""
+    if not gpus:
+        hint = f"cpu:{count} gives {count} logical CPU devices" if count > 1 else "cpu is the CPU"
+        raise ValueError(f"--devices={flag}: there is no GPU; {hint}")
+    if count > 1:
+        return _logical_gpus(gpus[0], count)
+    for gpu in gpus:  # TensorFlow wants the same for all
+        _let_memory_grow(gpu)
+    return ["/device:GPU:0"]
+
+
+def _logical_gpus(gpu, count):
+    """`count` logical devices on the first GPU; must come before TensorFlow's first operation.
+
+    Each takes its share of the memory at the start: TensorFlow does not let it grow on a GPU that
+    is split. The other GPUs are hidden, because TensorFlow would take all memory of them.
+    """
+    share = int(GPU_SHARE * _first_gpus_memory()) // count
+    configuration = [tf.config.LogicalDeviceConfiguration(memory_limit=share) for _ in range(count)]
+    try:
+        tf.config.set_logical_device_configuration(gpu, configuration)
+        tf.config.set_visible_devices(gpu, "GPU")
+    except RuntimeError as error:
+        if len(tf.config.get_logical_device_configuration(gpu) or ()) < count:
+            raise ValueError(
+                f"{count} logical GPU devices must be asked for before TensorFlow's first operation"
+            ) from error
+    return [f"/device:GPU:{i}" for i in range(count)]
+
+
 def parse_devices(flag: str) -> list[str]:
     """Reads the flag --devices: one device name for each tower.
 
-    Must be called before TensorFlow's first operation if it is to make logical CPU devices, or if
-    the memory of GPUs is to be taken as it is needed.
+    Must be called before TensorFlow's first operation if it is to make logical devices, or if the
+    memory of GPUs is to be taken as it is needed.
 
     Args:
       flag: "auto" for all GPUs, or one CPU tower where there is none; "cpu"; "cpu:N" for N logical
-        CPU devices; or numbers of GPUs, as "0,1,2,3". Where there is no GPU, numbers of GPUs mean
-        as many logical CPU devices.
+        CPU devices; "gpu" for the first GPU; "gpu:N" for N logical devices on it, each with an
+        equal share of its memory; or numbers of GPUs, as "0,1,2,3". Where there is no GPU, numbers
+        of GPUs mean as many logical CPU devices.
 
     Returns:
       Names such as "/device:GPU:0".
 
     Raises:
       ValueError: the flag is none of these, names a device twice or a GPU that is not there. The
-        message lists the devices that are there.
+        message lists the devices that are there. Or logical devices are asked for too late.
     """
     physical = tf.config.list_physical_devices("GPU")
+    if match := re.fullmatch(r"gpu(?::([1-9]\d*))?", flag):
+        return _first_gpu(flag, int(match[1] or 1), physical)
     for gpu in physical:
         _let_memory_grow(gpu)
     gpus = [gpu.name.replace("physical_device:", "device:") for gpu in physical]
@@ -92,7 +147,8 @@ def parse_devices(flag: str) -> list[str]:
         return _logical_cpus(int(match[1] or 1))
     if not re.fullmatch(r"\d+(,\d+)*", flag):
         raise ValueError(
-            f"--devices={flag}: expected auto, cpu, cpu:N or GPU numbers such as 0,1 ({there})"
+            f"--devices={flag}: expected auto, cpu, cpu:N, gpu, gpu:N or GPU numbers such as 0,1 "
+            f"({there})"
         )
     numbers = [int(number) for number in flag.split(",")]
     if len(set(numbers)) < len(numbers):
@@ -116,3 +172,5 @@ def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:
             "TensorFlow takes all memory of %s: call parse_devices before its first operation.",
             gpu.name,
         )
+    except ValueError:  # it is split
+        pass

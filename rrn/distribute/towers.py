@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from absl import logging
 
+from rrn.compiling import UnknownShapeError, run_compiled
 from rrn.distribute.devices import cpu_beside
 from rrn.noting import noting
 from rrn.optimizers.optimizer import Gradient
-from rrn.reading import reading_scope
+from rrn.reading import Variable, reading_scope, values_of
 
 
 class Activation(NamedTuple):
@@ -33,6 +35,73 @@ class Activation(NamedTuple):
     shape: list[int | None] | None
     dtype: str
     device: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Tower:
+    """Where and how a tower runs.
+
+    Attributes:
+      device: the tower's device.
+      encodes_itself: whether the encoder runs on it, too; otherwise on the CPU beside it.
+      compiled: whether XLA compiles what runs on the device.
+      variables: what may be read there if it is compiled, whole or in shards. XLA reads no variable
+        of another device, so it is given their values.
+    """
+
+    device: str
+    encodes_itself: bool = False
+    compiled: bool = False
+    variables: Sequence[Variable] = ()
+
+    @property
+    def encoder_device(self) -> str:
+        """The device of the encoder."""
+        return self.device if self.encodes_itself else cpu_beside(self.device)
+
+    def run(self, function: Callable[[Mapping[Any, tf.Tensor]], Any]) -> Any:
+        """Runs a function on the tower's device.
+
+        Where a shape may differ from batch to batch, it is not compiled, and a warning says so.
+
+        Args:
+          function: a function from given values, which `reading_scope` takes, to a nest of tensors
+            and None.
+
+        Returns:
+          What the function returned.
+        """
+        with tf.device(self.device):
+            if self.compiled:
+                values = values_of(self.variables)
+                given = {variable: tf.identity(value) for variable, value in values.items()}
+                try:
+                    return run_compiled(lambda: function(given))
+                except UnknownShapeError as error:
+                    logging.warning("%s is not compiled: %s.", self.device, error)
+            return function({})
+
+
+def make_towers(
+    devices: Sequence[str],
+    network: tf.Module,
+    encoder: tf.Module,
+    encodes_itself: bool = False,
+    compiled: bool = False,
+) -> list[Tower]:
+    """Makes a tower for each device.
+
+    Args:
+      devices: the devices' names.
+      network: the modules that run on every tower.
+      encoder: the modules that run on the CPU, or with `encodes_itself` on every tower, too.
+      encodes_itself, compiled: see `Tower`.
+
+    Returns:
+      The towers.
+    """
+    variables = [*network.variables, *(encoder.variables if encodes_itself else ())]
+    return [Tower(device, encodes_itself, compiled, variables) for device in devices]
 
 
 @dataclasses.dataclass
@@ -58,7 +127,7 @@ class TowerResult:
 
 
 def tower_gradients(
-    device: str,
+    tower: Tower | str,
     encode: Callable[[Any], Any],
     loss_fn: Callable[[Any, Any], tuple[Sequence[tf.Tensor], Any]],
     batch: Any,
@@ -67,11 +136,12 @@ def tower_gradients(
     """Computes losses of a batch and the gradients of each, from one forward pass.
 
     Args:
-      device: the tower's device.
-      encode: a function from the batch to a nest of float tensors, which runs on the CPU beside
-        `device`. It may return an empty nest.
-      loss_fn: a function from the encodings and the batch to a list of scalar losses and anything
-        else, which runs on `device`.
+      tower: where and how it runs; a device's name for `Tower(device)`.
+      encode: a function from the batch to a nest of float tensors, which runs on the tower's
+        encoder device. It may return an empty nest.
+      loss_fn: a function from the encodings and the batch to a list of scalar losses and a nest of
+        other tensors, which runs on the tower's device. If that is compiled, it changes no variable
+        and reads those of `tower.variables` alone.
       batch: the tower's own batch, a nest of tensors.
       variables: for each loss a list of the variables of which to take its gradients. They may be
         variables that `encode` reads, that `loss_fn` reads, or both.
@@ -80,42 +150,82 @@ def tower_gradients(
       The losses, their gradients, what else `loss_fn` returned, counts of the variables' reads, and
       a list of the tower's own tensors.
     """
-    encoder_device = cpu_beside(device)
+    tower = Tower(tower) if isinstance(tower, str) else tower
     with (
-        tf.device(encoder_device),
+        tf.device(tower.encoder_device),
         reading_scope() as encoder_reads,
         tf.GradientTape(persistent=True) as encoder_tape,
     ):
-        encodings = encode(batch)
+        encodings = {} if tower.encodes_itself else encode(batch)
     flat = tf.nest.flatten(encodings)
     in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
     flat_variables = tf.nest.flatten(variables)
     trains_encoder = any(variable.ref() in in_encoder for variable in flat_variables)
-    with tf.device(device), reading_scope() as reads, noting() as notes:
+
+    def gradients_on_device(given):
         # The encodings of this tape are its own leaves, so that it ends at them.
         leaves = [tf.stop_gradient(encoding) for encoding in flat]
         sources = leaves if trains_encoder else []
-        with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
-            tape.watch([flat_variables, sources])
-            losses, aux = loss_fn(tf.nest.pack_sequence_as(encodings, leaves), batch)
+        with (
+            noting() as notes,
+            reading_scope(given) as reads,
+            tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape,
+        ):
+            tape.watch([flat_variables, list(given.values()), sources])
+            own_encodings = tf.nest.pack_sequence_as(encodings, leaves)
+            if tower.encodes_itself:
+                own_encodings = encode(batch)
+            losses, aux = loss_fn(own_encodings, batch)
+        targets = [[given.get(v.ref(), v) for v in own] for own in variables]
         parts = [
-            tape.gradient(loss, (own, sources)) for loss, own in zip(losses, variables, strict=True)
+            tape.gradient(loss, (own, sources)) for loss, own in zip(losses, targets, strict=True)
         ]
-    with tf.device(encoder_device):
+        seen.update(counts=dict(reads.counts), notes=notes)
+        return losses, aux, parts
+
+    seen = {}
+    losses, aux, parts = tower.run(gradients_on_device)
+    with tf.device(tower.encoder_device):
         gradients = [
             _add_encoder_part(encoder_tape, flat, own, *part)
             for own, part in zip(variables, parts, strict=True)
         ]
-    counts = dict(reads.counts)
+    counts = seen["counts"]
     for variable, count in encoder_reads.counts.items():
         counts[variable] = counts.get(variable, 0) + count
-    notes += [("loss", loss) for loss in losses]
+    notes = [*seen["notes"], *(("loss", loss) for loss in losses)]
     activations = [
-        *(_describe(*named, encoder_device) for named in _by_name("inputs", batch)),
-        *(_describe(*named, encoder_device) for named in _by_name("encodings", encodings)),
-        *(_describe(*named, device) for named in notes),
+        *(_describe(*named, tower.encoder_device) for named in _by_name("inputs", batch)),
+        *(_describe(*named, tower.encoder_device) for named in _by_name("encodings", encodings)),
+        *(_describe(*named, tower.device) for named in notes),
     ]
     return TowerResult(losses, gradients, aux, counts, activations)
+
+
+def tower_outputs(
+    tower: Tower,
+    encode: Callable[[Any], Any],
+    function: Callable[[Any, Any], Any],
+    batch: Any,
+) -> Any:
+    """Runs a function of a batch and its encodings, without gradients.
+
+    Args:
+      tower, encode, batch: see `tower_gradients`.
+      function: a function from the encodings and the batch to a nest of tensors, which runs on the
+        tower's device; for one that is compiled holds what holds for `tower_gradients`' `loss_fn`.
+
+    Returns:
+      What `function` returned.
+    """
+    with tf.device(tower.encoder_device), reading_scope():
+        encodings = {} if tower.encodes_itself else encode(batch)
+
+    def outputs_on_device(given):
+        with reading_scope(given):
+            return function(encode(batch) if tower.encodes_itself else encodings, batch)
+
+    return tower.run(outputs_on_device)
 
 
 def _by_name(name: str, nest: Any) -> Iterator[tuple[str, tf.Tensor]]:

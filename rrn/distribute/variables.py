@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from rrn.distribute.devices import CPU
+from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.sharding import (
     CUTTING,
     POLICIES,
@@ -94,16 +94,21 @@ def plan_placement(
     devices: Sequence[str],
     servers: Sequence[str] = (),
     axis: str = "longest",
+    pinned: Callable[[Any], Iterable[tf.Variable]] = lambda created: (),
 ) -> Placement:
     """Plans where variables are, before there are any.
 
     Args:
-      create: a function that creates the variables; what it returns is not used.
+      create: a function that creates the variables.
       policy: a name in `rrn.distribute.sharding.POLICIES`. "cpu" puts all variables on this
-        process's CPU, or on the first server where there are servers.
+        process's CPU, or on the first server where there are servers. "first_device" puts them on
+        the first tower's device. Or "auto": "first_device" if the only tower is on a GPU, where
+        every other place would copy them in every update; else "cpu".
       devices: the towers' devices.
       servers: the parameter servers' devices, if there are any.
       axis: the axis along which variables are cut, see `rrn.distribute.sharding.measure`.
+      pinned: a function from what `create` returned to those variables that "first_device" leaves
+        on the CPU.
 
     Returns:
       The plan, within whose `scope` the variables are then created.
@@ -111,17 +116,25 @@ def plan_placement(
     Raises:
       ValueError: there is no such policy or axis, or it does not fit the servers or the policy.
     """
+    if policy == "auto":
+        alone = len(devices) == 1 and "GPU" in devices[0] and not servers
+        policy = "first_device" if alone else "cpu"
     if policy == "first_device" and servers:
         raise ValueError("policy first_device has no use for parameter servers: ps=0")
+    variables, on_cpu = _measure(create, pinned)
     if policy == "first_device":
-        servers = devices[:1]
-    elif policy == "cpu" and not servers:
+        plan = place(policy, variables, 1, axis)
+        plan = [
+            [shard._replace(server=int(cpu)) for shard in shards_]
+            for shards_, cpu in zip(plan, on_cpu, strict=True)
+        ]
+        return Placement(variables, [devices[0], cpu_beside(devices[0])], plan)
+    if policy == "cpu" and not servers:
         servers = [CPU]
     elif policy in POLICIES and not servers:
         raise ValueError(
             f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
         )
-    variables = variable_sizes(create)
     return Placement(variables, list(servers), place(policy, variables, len(servers), axis))
 
 
@@ -136,21 +149,29 @@ def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
     Returns:
       The variables' sizes, in the order of their creation.
     """
-    sizes = []
+    return _measure(create, lambda created: ())[0]
 
-    def note(next_creator, **arguments):
-        variable = next_creator(**arguments)
-        shape = tuple(variable.shape)
-        count = variable.shape.num_elements()
-        sizes.append(
-            VariableSize(variable.name.removesuffix(":0"), shape, count * variable.dtype.size)
-        )
-        return variable
 
-    with tf.Graph().as_default(), tf.variable_creator_scope(note):
+def _measure(create, pinned):
+    """The sizes of the variables that `create` makes, and whether each is among those pinned."""
+    made = []
+
+    def keep(next_creator, **arguments):
+        made.append(next_creator(**arguments))
+        return made[-1]
+
+    with tf.Graph().as_default(), tf.variable_creator_scope(keep):
         tf.random.set_seed(0)  # this graph's; where operations are deterministic it must have one
-        create()
-    return sizes
+        found = {id(variable) for variable in pinned(create())}
+    sizes = [
+        VariableSize(
+            variable.name.removesuffix(":0"),
+            tuple(variable.shape),
+            variable.shape.num_elements() * variable.dtype.size,
+        )
+        for variable in made
+    ]
+    return sizes, [id(variable) in found for variable in made]
 
 
 def format_policies(

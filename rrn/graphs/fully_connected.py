@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from rrn.checks import check_numbers, check_rank
+from rrn.compiling import is_compiling
 from rrn.graphs.checks import (
     check_edges,
     check_globals,
@@ -102,11 +103,12 @@ def _weighted_sum(values, weights):
     """Σ_b values `[a, b, c, size]` times weights `[a, b, c]` or `[a, b, 1]`, in values' type.
 
     With weights `[a, b, 1]` it is a matrix product, which reads `values` once and accumulates in
-    float32 whatever their type.
+    float32 whatever their type. XLA does the same for the sum of the products, and fuses it with
+    what comes before.
     """
     a, b, c, size = tf.unstack(tf.shape(values))
     weights = tf.cast(weights, values.dtype)
-    if weights.shape[2] == 1:
+    if weights.shape[2] == 1 and not is_compiling():
         sums = tf.matmul(weights, tf.reshape(values, [a, b, c * size]), transpose_a=True)
         return tf.reshape(sums, [a * c, size])
     sums = tf.reduce_sum(tf.cast(values * weights[..., None], tf.float32), axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.checks import check_sizes
+from rrn.compiling import is_compiling
 from rrn.edge_layers import EdgeLayerSums
 from rrn.graphs.checks import (
     check_edges,
@@ -142,9 +143,9 @@ class RegularGraph(GraphValue):
         return tf.reshape(nodes, [self.batch, self.neighbours.shape[0], nodes.shape[-1]])
 
     def _block_sizes(self):
-        """The numbers of graphs of each block, nearly equal; on a GPU all graphs are one block."""
+        """The numbers of graphs of each block, nearly equal; of a GPU and XLA all are one block."""
         batch = tf.get_static_value(self.batch)
-        if not batch or tf.config.list_logical_devices("GPU"):
+        if not batch or is_compiling() or tf.config.list_logical_devices("GPU"):
             return [self.batch]
         edges = batch * self.neighbours.shape.num_elements()
         num_blocks = min(batch, -(-edges // BLOCK_EDGES))

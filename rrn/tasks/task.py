@@ -74,12 +74,16 @@ class Task(abc.ABC):
       config, network, encoder: the arguments.
       constants: name -> what the model took from its data, numbers or words. A weights file keeps
         it, and the model is made again from it. By default nothing.
+      fixed_shapes: whether `make_batch` is to make tensors whose shapes depend on the number of
+        examples alone. XLA compiles anew for every set of shapes. Whoever trains sets it before the
+        inputs are made; by default False.
       quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
         slash and with it if there is one: "error/" is that of "error/task_01".
     """
 
     constants: ClassVar[dict[str, Any]] = {}
     quantities: ClassVar[Mapping[str, Quantity]] = {}
+    fixed_shapes: bool = False
 
     def __init__(self, config: Any, network: tf.Module, encoder: tf.Module | None = None):
         self.config, self.network = config, network

@@ -7,9 +7,8 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from rrn.data import evaluation_inputs
-from rrn.distribute.devices import CPU
+from rrn.distribute.towers import make_towers, tower_outputs
 from rrn.random import ExampleRandom
-from rrn.reading import reading_scope
 from rrn.tasks.task import Arrays, Results, Task
 from rrn.training.progress import EvaluationProgress
 
@@ -43,6 +42,7 @@ class Evaluator:
       arrays: the split's tensors.
       seed: the experiment's.
       num_examples: how many examples of the split to take, by `spread`; 0 for all.
+      compiled, encodes_itself: see `rrn.distribute.towers.Tower`.
 
     Attributes:
       examples: the ids of the examples, `[examples]`, increasing.
@@ -56,11 +56,15 @@ class Evaluator:
         arrays: Arrays,
         seed: int,
         num_examples: int = 0,
+        compiled: bool = False,
+        encodes_itself: bool = False,
     ):
         split_size = task.num_examples(arrays)
         self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
-        self.devices, self.passes = devices, config.passes
+        self.passes = config.passes
+        modules = task.network, task.encoder
+        self.towers = make_towers(devices, *modules, encodes_itself, compiled)
         self.inputs = [
             evaluation_inputs(
                 task, arrays, self.examples, config.batch_size, len(devices), seed + p
@@ -73,15 +77,14 @@ class Evaluator:
         )
 
     def _predict_batches(self, batches):
-        results = []
-        for device, batch in zip(self.devices, batches, strict=True):
-            with tf.device(CPU), reading_scope():
-                encodings = self.task.encode(batch)
-            with tf.device(device), reading_scope():
-                random = ExampleRandom(batch["seed"], batch["examples"])
-                _, outputs = self.task.loss(encodings, batch, random, training=False)
-            results.append((batch["examples"], outputs))
-        return results
+        def outputs_of(encodings, batch):
+            random = ExampleRandom(batch["seed"], batch["examples"])
+            return self.task.loss(encodings, batch, random, training=False)[1]
+
+        return [
+            (batch["examples"], tower_outputs(tower, self.task.encode, outputs_of, batch))
+            for tower, batch in zip(self.towers, batches, strict=True)
+        ]
 
     def outputs(self) -> dict[str, np.ndarray]:
         """Runs the task on all examples.

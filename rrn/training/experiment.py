@@ -56,12 +56,13 @@ def carry_out(
     replicas_to_aggregate: int,
     startup_timeout: float,
     model_fields: Mapping[str, Any],
+    jit: str,
 ) -> None:
     """Does what `rrn.training.run` is asked to do, after it has checked what it could.
 
     Args:
       config, name, mode, devices, weights, cluster, sync, replicas_to_aggregate, startup_timeout,
-        model_fields: as of `rrn.training.run`.
+        model_fields, jit: as of `rrn.training.run`.
       workdir: the folder of the run, locked if this process trains.
 
     Raises:
@@ -73,13 +74,14 @@ def carry_out(
         return _export(weights or workdir / "weights.h5", workdir.path, model_fields)
     tf.random.set_seed(config.seed)
     if cluster and cluster.role == "chief":
-        machines = ClusterMachines(cluster, sync, replicas_to_aggregate, startup_timeout)
+        args = cluster, sync, replicas_to_aggregate, startup_timeout, jit
+        machines = ClusterMachines(*args)
     else:
         if cluster:  # the evaluator, alone with what the chief has written
             config = config.copy_and_resolve_references()
             config.variables.policy, config.variables.axis = "cpu", "longest"
         alone = mode == "train" and not cluster
-        machines = OneMachine(parse_devices(devices), sync or not alone)
+        machines = OneMachine(parse_devices(devices), sync or not alone, jit)
     if all("CPU" in device for device in machines.devices):  # there it costs nothing
         tf.config.experimental.enable_op_determinism()
     if mode == "variables":
@@ -160,15 +162,27 @@ class Experiment:
             machines.devices,
             machines.servers,
             config.variables.axis,
+            pinned=self._pinned,
         )
         self.stand_ins = stand_ins or {}
         with self.placement.scope(self.stand_ins):
             self.task = create()
+        # Where updates are only shown, they are shown as they are written: XLA hides the steps.
+        self.compiled = machines.compiled and stand_ins is None
+        self.task.fixed_shapes = self.compiled
         self.variables = model_variables(self.task)
         # What weights files hold beside the weights.
         self.about = {"config": name, **describe(config, self.data)}
         self.constants = self.task.constants
         self.stages = stage_names(config.train)
+
+    @property
+    def _encodes_itself(self):
+        return self.config.variables.encoder_device == "tower"
+
+    def _pinned(self, task):
+        """The variables that stay on the CPU, unless all are elsewhere."""
+        return () if self._encodes_itself else task.encoder.variables
 
     def train(self, weights: str | Path | None = None) -> None:
         """Trains from the last checkpoint, and evaluates the best weights.
@@ -217,7 +231,8 @@ class Experiment:
     def _trainer(self, arrays, inputs):
         specs = [dataset.element_spec for dataset in inputs]
         config, devices = self.config.train, self.machines.devices
-        return Trainer(self.task, config, devices, specs, arrays, self.stand_ins)
+        args = self.task, config, devices, specs, arrays, self.stand_ins
+        return Trainer(*args, compiled=self.compiled, encodes_itself=self._encodes_itself)
 
     def _inputs(self, arrays, num_done=0, **settings):
         """Each device's data set, for what follows the first `num_done` updates."""
@@ -320,6 +335,8 @@ class Experiment:
             self._arrays(data, split),
             self.config.seed,
             num_examples,
+            compiled=self.compiled,
+            encodes_itself=self._encodes_itself,
         )
 
     def _stage_weights(self, stage):

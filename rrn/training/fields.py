@@ -73,8 +73,9 @@ EVALUATE_FIELDS = {
     "by_stage": Field(bool),
 }
 VARIABLES_FIELDS = {
-    "policy": Field(str, choices=tuple(POLICIES)),
+    "policy": Field(str, choices=("auto", *POLICIES)),
     "axis": Field(str, choices=AXES),
+    "encoder_device": Field(str, choices=("cpu", "tower")),
 }
 CONFIG_FIELDS = {
     "task": Field(str, choices=tuple(task_names())),

@@ -19,26 +19,45 @@ from rrn.training.worker_updates import (
 )
 
 
+def is_compiled(jit: str, devices: Sequence[str]) -> bool:
+    """Decides whether towers are compiled.
+
+    Args:
+      jit: "on", "off", or "auto".
+      devices: the towers' devices.
+
+    Returns:
+      Whether they are; with "auto" if all of them are GPUs.
+    """
+    return jit == "on" or (jit == "auto" and all("GPU" in device for device in devices))
+
+
 class OneMachine:
     """This process alone, with a tower on each of its devices.
 
     Args:
       devices: names of the devices.
       sync: whether the towers make one update together; otherwise each makes its own.
+      jit: whether towers are compiled: "on", "off", or "auto", which means on GPUs.
 
     Raises:
       ValueError: `sync` is False, and there is one device, which waits for no other.
     """
 
-    def __init__(self, devices: Sequence[str], sync: bool = True):
+    def __init__(self, devices: Sequence[str], sync: bool = True, jit: str = "auto"):
         if not sync and len(devices) == 1:
             raise ValueError(
                 f"--nosync: {devices[0]} is one device, which waits for no other; expected "
                 "several, as --devices=0,1 or cpu:2, or a cluster"
             )
         self.devices = self.evaluation_devices = devices
-        self.sync = sync
+        self.sync, self.jit = sync, jit
         self.servers, self.cpus, self.writer = [], None, None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether XLA compiles what runs on the towers."""
+        return is_compiled(self.jit, self.devices)
 
     def stand_ins(self) -> dict[str, str]:
         """Says which devices stand in for others where updates are only shown: none do.
@@ -85,20 +104,31 @@ class ClusterMachines:
       replicas_to_aggregate: with `sync`, how many gradients make an update, the first to come; 0
         for one of each worker.
       startup_timeout: the seconds in which the cluster's processes must have found each other.
+      jit: as of `OneMachine`.
 
     Raises:
       ValueError: flags that do not fit each other or the cluster.
     """
 
     def __init__(
-        self, cluster: Cluster, sync: bool, replicas_to_aggregate: int, startup_timeout: float
+        self,
+        cluster: Cluster,
+        sync: bool,
+        replicas_to_aggregate: int,
+        startup_timeout: float,
+        jit: str = "auto",
     ):
         num_workers = len(cluster.addresses["worker"])
         self.servers = cluster.devices("ps")
         self.cluster, self.sync, self.num_workers = cluster, sync, num_workers
         self.num_gradients, self.startup_timeout = replicas_to_aggregate, startup_timeout
         self.devices, self.evaluation_devices = [CPU] * (num_workers if sync else 1), [CPU]
-        self.cpus, self.writer, self._strategy = None, None, None
+        self.cpus, self.writer, self._strategy, self.jit = None, None, None, jit
+
+    @property
+    def compiled(self) -> bool:
+        """Whether XLA compiles what runs on the towers; known when the cluster runs."""
+        return is_compiled(self.jit, self.devices)
 
     def stand_ins(self) -> dict[str, str]:
         """Takes the cluster's devices by name, before there are any, to show an update.

@@ -71,7 +71,7 @@ class Pool(tf.Module):
         parts = []
         for device, size in zip(self._devices, sizes, strict=True):
             with tf.device(device):
-                zeros = tf.zeros([size, *like.shape[1:]], like.dtype)
+                zeros = tf.zeros([size, *like.shape[1:]], _kept_as(like.dtype))
                 parts.append(tf.Variable(zeros, trainable=False, name=f"pool/{name}"))
         # One whole tensor in a checkpoint, so that any number of devices may go on from it.
         return parts[0] if len(parts) == 1 else ShardedVariable(parts, f"pool/{name}")
@@ -87,60 +87,84 @@ class Pool(tf.Module):
           (the examples of the places, their state), which of fresh ones is the initial state.
         """
         stayed = _part(self._segments, device) > 0
-        examples = {name: _part(rows, device) for name, rows in self._examples.items()}
-        fresh = {name: batch[name] for name in examples}
+        fresh = {name: batch[name] for name in self._examples}
+        examples = {
+            name: tf.cast(_part(rows, device), fresh[name].dtype)
+            for name, rows in self._examples.items()
+        }
         initial = self.task.initial_state(stayed.shape[0])
         state = tf.nest.map_structure(lambda rows: _part(rows, device), self._state)
         chosen = {**batch, **_where(stayed, examples, fresh)}
         return chosen, _where(stayed, state, initial)
 
-    def put(
-        self,
-        device: int,
-        batch: Batch,
-        state: Any,
-        solved: tf.Tensor,
-        max_segments: int,
-        leave_probability: float,
-    ) -> dict[str, Pair]:
-        """Keeps the examples that stay, with their state after a segment.
+    def segments(self, device: int) -> tf.Tensor:
+        """Reads how many segments the examples of a device's places have had.
 
         Args:
           device: the device's number.
+
+        Returns:
+          Integers `[places]`.
+        """
+        return _part(self._segments, device).read_value()
+
+    def leave(
+        self,
+        segments: tf.Tensor,
+        batch: Batch,
+        solved: tf.Tensor,
+        max_segments: int,
+        leave_probability: float,
+    ) -> tuple[tf.Tensor, dict[str, Pair]]:
+        """Decides which examples leave after a segment.
+
+        Args:
+          segments: how many they had before, as `segments` returned.
           batch: the examples that had the segment.
-          state: their state after it.
           solved: whether each is solved, booleans `[places]`.
           max_segments: how many segments an example may have.
           leave_probability: with which a solved one leaves before that.
 
         Returns:
-          Metrics, name -> (sum, count), of the examples that leave: "solved", the share of them
-          that is, and "segments_to_solve".
+          (how many segments they have had, 0 of those that leave; metrics, name -> (sum, count), of
+          the latter: "solved", the share of them that is, and "segments_to_solve").
         """
         random = ExampleRandom(fold_in(batch["seed"], LEAVING), batch["rows"], self.batch_size)
-        segments_variable = _part(self._segments, device)
-        stayed = segments_variable > 0
-        segments = tf.where(stayed, segments_variable, 0) + 1
+        segments += 1
         solved_leave = solved & (random.uniform([]) < leave_probability)
         leave = solved_leave | (segments >= max_segments)
-        for name, rows in self._examples.items():
-            _part(rows, device).assign(batch[name])
-        for rows, value in zip(tf.nest.flatten(self._state), tf.nest.flatten(state), strict=True):
-            _part(rows, device).assign(value)
-        segments_variable.assign(tf.where(leave, 0, segments))
         left, left_solved = (tf.cast(x, tf.float32) for x in (leave, leave & solved))
         count = tf.reduce_sum(left_solved)
-        return {
+        to_solve = tf.reduce_sum(left_solved * tf.cast(segments, tf.float32))
+        metrics = {
             "solved": (count, tf.reduce_sum(left)),
-            "segments_to_solve": (
-                tf.reduce_sum(left_solved * tf.cast(segments, tf.float32)),
-                count,
-            ),
+            "segments_to_solve": (to_solve, count),
         }
+        return tf.where(leave, tf.zeros_like(segments), segments), metrics
+
+    def put(self, device: int, batch: Batch, state: Any, segments: tf.Tensor) -> None:
+        """Keeps the examples, with their state after a segment.
+
+        Args:
+          device: the device's number.
+          batch: the examples that had the segment.
+          state: their state after it.
+          segments: how many segments they have had, 0 of those that leave.
+        """
+        for name, rows in self._examples.items():
+            _part(rows, device).assign(tf.cast(batch[name], rows.dtype))
+        for rows, value in zip(tf.nest.flatten(self._state), tf.nest.flatten(state), strict=True):
+            _part(rows, device).assign(value)
+        _part(self._segments, device).assign(segments)
 
 
 def _part(variable, device):
     return variable.variables[device] if isinstance(variable, ShardedVariable) else variable
+
+
+def _kept_as(dtype):
+    """The type of the variable for some rows: TensorFlow keeps int32 variables in host memory."""
+    return tf.int64 if dtype == tf.int32 else dtype
 
 
 def _where(condition, chosen, others):

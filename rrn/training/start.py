@@ -39,6 +39,7 @@ def run(
     startup_timeout: float = 60.0,
     model_fields: Mapping[str, Any] | None = None,
     restart: bool = False,
+    jit: str = "auto",
 ) -> None:
     """Trains, evaluates, exports or shows the variables of one experiment.
 
@@ -58,6 +59,8 @@ def run(
       startup_timeout: the seconds in which a cluster's processes must have found each other.
       model_fields: fields of the config's `model` that hold for a file's model, too.
       restart: train from the start, and move what is in `workdir` to a new folder in it.
+      jit: whether XLA compiles what runs on the towers: "on", "off", or "auto", which means on
+        GPUs.
 
     Raises:
       ValueError: a config, flag or file does not fit. The message says which, and what would.
@@ -101,6 +104,7 @@ def run(
             replicas_to_aggregate,
             startup_timeout,
             model_fields or {},
+            jit,
         )
 
 
@@ -134,13 +138,15 @@ def _check_flags(mode, devices, cluster, sync, replicas_to_aggregate, startup_ti
 
 def _check_devices(flag):
     """Returns the number of towers; None where only TensorFlow knows it."""
-    match = re.fullmatch(r"auto|cpu(?::([1-9][0-9]{0,9}))?|[0-9]{1,9}(?:,[0-9]{1,9})*", flag)
+    match = re.fullmatch(r"auto|[cg]pu(?::([1-9][0-9]{0,9}))?|[0-9]{1,9}(?:,[0-9]{1,9})*", flag)
     if not match:
-        raise ValueError(f"--devices={flag}: expected auto, cpu, cpu:N or GPU numbers such as 0,1")
+        raise ValueError(
+            f"--devices={flag}: expected auto, cpu, cpu:N, gpu, gpu:N or GPU numbers such as 0,1"
+        )
     numbers = flag.split(",")
     if len({number.lstrip("0") for number in numbers}) < len(numbers):
         raise ValueError(f"--devices={flag}: a device is named twice")
-    count = int(match[1] or 1) if flag.startswith("cpu") else len(numbers)
+    count = int(match[1] or len(numbers))
     if count > MOST_TOWERS:
         raise ValueError(f"--devices={flag}: expected at most {MOST_TOWERS} towers, got {count}")
     return None if flag == "auto" else count

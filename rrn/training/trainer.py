@@ -1,14 +1,16 @@
 """The training step: towers, averaged gradients, one update; several updates in one traced call."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from rrn.compiling import placed, run_compiled
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
-from rrn.distribute.towers import TowerResult, tower_gradients
+from rrn.distribute.towers import TowerResult, make_towers, tower_gradients
 from rrn.optimizers import AveragedWeights
 from rrn.optimizers.optimizer import Gradient
 from rrn.random import ExampleRandom
@@ -37,6 +39,9 @@ class Trainer(tf.Module):
       batch_specs: each device's batches' `tf.TypeSpec`s.
       arrays: the training split's tensors, which sampling by error needs.
       stand_ins: device -> a device of this process, where updates are shown and not made.
+      compiled: whether XLA compiles what runs on the towers, and the variables' update where all
+        of it is on one device.
+      encodes_itself: whether each tower's encoder runs on the tower's device, not on the CPU.
 
     Raises:
       ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
@@ -51,10 +56,14 @@ class Trainer(tf.Module):
         batch_specs: Sequence[Mapping[str, Any]],
         arrays: Arrays | None = None,
         stand_ins: Mapping[str, str] | None = None,
+        compiled: bool = False,
+        encodes_itself: bool = False,
     ):
         super().__init__(name="trainer")
-        self.task, self.config, self.devices = task, config, devices
+        self.task, self.config, self.devices, self.compiled = task, config, devices, compiled
         self.model_variables = model_variables(task)
+        modules = task.network, task.encoder
+        self.towers = make_towers(devices, *modules, encodes_itself, compiled)
         self.plan = Plan(config, task)
         self.averages = None
         if config.average_decay:
@@ -134,24 +143,30 @@ class Trainer(tf.Module):
         Returns:
           The result; `aux` are the metrics.
         """
-        device, options, carried = self.devices[number], stage.loss_options, stage.max_segments > 1
+        tower, options, carried = self.towers[number], stage.loss_options, stage.max_segments > 1
         if carried:
-            with tf.device(device):
+            with tf.device(tower.device):
+                segments = self.pool.segments(number)
                 batch, state = self.pool.take(number, batch)
             options = {**options, "state": state}
         random = self.random(batch)
 
         def loss_fn(encodings, batch):
             losses, outputs = self.task.loss(encodings, batch, random, training=True, **options)
-            metrics = stage.metrics(self.task.metrics(batch, outputs), losses)
+            metrics, kept = stage.metrics(self.task.metrics(batch, outputs), losses), None
             if carried:
-                after = batch, outputs["state"], outputs["solved"]
                 limits = stage.max_segments, stage.leave_probability
-                metrics.update(self.pool.put(number, *after, *limits))
-            return stage.losses(losses), metrics
+                left, more = self.pool.leave(segments, batch, outputs["solved"], *limits)
+                metrics, kept = {**metrics, **more}, (outputs["state"], left)
+            return stage.losses(losses), (metrics, kept)
 
         variables = [shards(objective.variables_) for objective in stage.objectives]
-        return tower_gradients(device, self.task.encode, loss_fn, batch, variables)
+        result = tower_gradients(tower, self.task.encode, loss_fn, batch, variables)
+        metrics, kept = result.aux
+        if carried:  # here, since a compiled tower changes no variable
+            with tf.device(tower.device):
+                self.pool.put(number, batch, *kept)
+        return dataclasses.replace(result, aux=metrics)
 
     def gradients(
         self, stage: Stage, batches: Sequence[Batch]
@@ -165,13 +180,27 @@ class Trainer(tf.Module):
         Returns:
           (mean losses, averaged gradients with the L2 term's, metrics).
         """
+        return self.average(stage, *self.run_towers(stage, batches))
+
+    def run_towers(
+        self, stage: Stage, batches: Sequence[Batch]
+    ) -> tuple[list[TowerResult], list[tf.Tensor]]:
+        """Computes losses and gradients on every tower.
+
+        Args:
+          stage: the stage.
+          batches: a batch for each device.
+
+        Returns:
+          For each tower its result; for each its number of examples.
+        """
         towers = []
         for i, batch in enumerate(batches):
             with tf.name_scope(f"tower_{i}"):
                 towers.append(self.tower(stage, i, batch))
             self.tower_reads[f"tower {i}"] = towers[-1].reads
             self.tower_activations[f"tower {i}"] = towers[-1].activations
-        return self.average(stage, towers, [tf.size(batch["rows"]) for batch in batches])
+        return towers, [tf.size(batch["rows"]) for batch in batches]
 
     def average(
         self, stage: Stage, towers: Sequence[TowerResult], counts: Sequence[tf.Tensor]
@@ -189,7 +218,7 @@ class Trainer(tf.Module):
         Raises:
           ValueError: a loss reaches no variable of one of its modules.
         """
-        with tf.device(CPU):
+        with placed(CPU):
             counts = [tf.cast(count, tf.float32) for count in counts]
             losses, gradients = [], []
             for i, objective in enumerate(stage.objectives):
@@ -205,10 +234,45 @@ class Trainer(tf.Module):
 
     def _update(self, stage, batches):
         """One update; returns ({name: (sum, count)}, whether losses and gradients are finite)."""
-        losses, gradients, metrics = self.gradients(stage, batches)
-        scalars, finite = self.apply(stage, losses, gradients, self.update)
+        towers, counts = self.run_towers(stage, batches)
+        update = self.update.read_value()
+
+        def change_variables():
+            losses, gradients, metrics = self.average(stage, towers, counts)
+            scalars, finite = self.apply(stage, losses, gradients, update)
+            return {**scalars, **metrics}, finite
+
+        place = self._place_of(stage) if self.compiled else None
+        if place:
+            towers = [self._with_shapes(stage, tower) for tower in towers]
+            with tf.device(place):
+                results = run_compiled(change_variables)
+        else:
+            results = change_variables()
         self.update.assign_add(1)
-        return {**scalars, **metrics}, finite
+        return results
+
+    def _with_shapes(self, stage, tower):
+        """The tower's result with gradients of known shapes, as XLA needs them: none is sparse."""
+
+        def shaped(gradient, variable):
+            if gradient is None:
+                return None
+            with tf.device(gradient.device):
+                return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+
+        gradients = [
+            [shaped(*pair) for pair in zip(own, shards(objective.variables_), strict=True)]
+            for own, objective in zip(tower.gradients, stage.objectives, strict=True)
+        ]
+        return dataclasses.replace(tower, gradients=gradients)
+
+    def _place_of(self, stage):
+        """The device of all variables that an update of a stage changes; None if they are apart."""
+        changed = [v for objective in stage.objectives for v in shards(objective.variables_)]
+        changed += shards(self.model_variables) if self.averages else []
+        places = {variable.device for variable in changed}
+        return places.pop() if len(places) == 1 else None
 
     def apply(
         self,
@@ -229,7 +293,7 @@ class Trainer(tf.Module):
           (losses, norms of gradients and learning rates as metrics, whether losses and gradients
           are finite).
         """
-        with tf.device(CPU):
+        with placed(CPU):
             own_update = self.plan.own_update(stage, update)
             finite, scalars = [], {}
             for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):

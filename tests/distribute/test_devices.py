@@ -31,6 +31,53 @@ def two_gpus(monkeypatch):
     _show(monkeypatch, 2)
 
 
+class StandInGpus:
+    """Does with logical devices of GPUs what TensorFlow does; `started` after its first operation.
+
+    Attributes:
+      limits: GPU's name -> its logical devices' memory limits, in MiB.
+      visible: the names of the GPUs that are visible, once they are chosen.
+    """
+
+    def __init__(self, monkeypatch):
+        self.started, self.limits, self.visible = False, {}, None
+        for name in (
+            "set_logical_device_configuration",
+            "get_logical_device_configuration",
+            "set_visible_devices",
+        ):
+            monkeypatch.setattr(tf.config, name, getattr(self, name))
+        monkeypatch.setattr(tf.config.experimental, "set_memory_growth", self.set_memory_growth)
+        monkeypatch.setattr(devices, "_first_gpus_memory", lambda: 1000)
+
+    def set_logical_device_configuration(self, gpu, configuration):
+        limits = [logical.memory_limit for logical in configuration]
+        if self.limits.get(gpu.name) != limits:
+            self._change()
+            self.limits[gpu.name] = limits
+
+    def get_logical_device_configuration(self, gpu):
+        return self.limits.get(gpu.name)
+
+    def set_visible_devices(self, gpu, device_type):
+        if self.visible != [gpu.name]:
+            self._change()
+            self.visible = [gpu.name]
+
+    def set_memory_growth(self, gpu, grow):
+        if gpu.name in self.limits:
+            raise ValueError("Cannot set memory growth on device when virtual devices configured")
+
+    def _change(self):
+        if self.started:
+            raise RuntimeError("Virtual devices cannot be modified after being initialized")
+
+
+@pytest.fixture
+def stand_in(two_gpus, monkeypatch):
+    return StandInGpus(monkeypatch)
+
+
 def _show(monkeypatch, num_gpus):
     there = {
         "CPU": tf.config.list_physical_devices("CPU"),
@@ -88,7 +135,75 @@ def test_cpu_towers_beside_gpus(two_gpus):
     assert parse_devices("cpu:2") == CPUS[:2]
 
 
-@pytest.mark.parametrize("flag", ["0,1", "auto"])
+@pytest.mark.parametrize("flag", ["gpu", "gpu:1"])
+def test_the_first_gpu_is_not_split(stand_in, flag):
+    assert parse_devices(flag) == ["/device:GPU:0"]
+    assert (stand_in.limits, stand_in.visible) == ({}, None)
+
+
+def test_logical_gpus_share_nine_tenths_of_the_first_gpus_memory(stand_in):
+    assert parse_devices("gpu:4") == [f"/device:GPU:{i}" for i in range(4)]
+    assert stand_in.limits == {"/physical_device:GPU:0": [225] * 4}
+    assert stand_in.visible == ["/physical_device:GPU:0"]
+
+
+def test_logical_gpus_may_be_asked_for_again(stand_in, caplog):
+    four = parse_devices("gpu:4")
+    stand_in.started = True
+    assert parse_devices("gpu:4") == four
+    assert parse_devices("gpu:3") == four[:3]
+    assert parse_devices("0") == four[:1]  # lets no memory grow, and does not fail at it
+    assert not caplog.text
+    with pytest.raises(ValueError, match="5 logical GPU devices must be asked for before"):
+        parse_devices("gpu:5")
+
+
+def test_logical_gpus_after_tensorflow_has_started_are_an_error(stand_in):
+    stand_in.started = True
+    with pytest.raises(ValueError, match="2 logical GPU devices must be asked for before"):
+        parse_devices("gpu:2")
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [("gpu", "cpu is the CPU"), ("gpu:4", "cpu:4 gives 4 logical CPU devices")],
+)
+def test_the_first_gpu_where_there_is_none_is_an_error(no_gpus, flag, hint):
+    with pytest.raises(ValueError, match=f"^--devices={flag}: there is no GPU; {hint}$"):
+        parse_devices(flag)
+
+
+class Driver:
+    """CUDA's driver with one GPU; `status` is what its functions return."""
+
+    def __init__(self, status=0):
+        self.cuInit = self.cuDeviceGet = lambda *arguments: status
+
+    @staticmethod
+    def cuDeviceTotalMem_v2(size, number):
+        size._obj.value = 80 * 2**30
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("driver", "mib"), [(Driver(), 80 * 1024), (Driver(100), devices.UNKNOWN_GPU_MIB)]
+)
+def test_the_memory_of_the_first_gpu_is_what_cudas_driver_says(monkeypatch, driver, mib):
+    opened = []
+    monkeypatch.setattr(devices.ctypes, "CDLL", lambda name: opened.append(name) or driver)
+    assert devices._first_gpus_memory() == mib
+    assert opened == ["libcuda.so.1"]
+
+
+def test_without_cudas_driver_a_gpus_memory_is_a_guess(monkeypatch):
+    def missing(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(devices.ctypes, "CDLL", missing)
+    assert devices._first_gpus_memory() == devices.UNKNOWN_GPU_MIB
+
+
+@pytest.mark.parametrize("flag", ["0,1", "auto", "gpu"])
 def test_gpu_memory_grows_as_needed(two_gpus, monkeypatch, flag):
     grown = []
     monkeypatch.setattr(
@@ -116,10 +231,13 @@ def test_a_gpu_that_is_not_there_is_an_error_that_lists_those_that_are(two_gpus)
 
 @pytest.mark.parametrize(
     "flag",
-    ["gpu", "0,,1", "-1", "cpu:0", "", "cpu:", "cpu:x", ",", "0,", "0 1", "AUTO", "cpu:4\n", "1.5"],
+    [
+        *("0,,1", "-1", "cpu:0", "", "cpu:", "cpu:x", ",", "0,", "0 1", "AUTO", "cpu:4\n", "1.5"),
+        *("tpu", "gpu:0", "gpu:", "gpu:x", "gpu,gpu", "GPU", "gpu:2\n"),
+    ],
 )
 def test_nonsense_is_an_error_that_lists_what_is_there(no_gpus, flag):
-    with pytest.raises(ValueError, match="expected auto, cpu, cpu:N or GPU numbers") as error:
+    with pytest.raises(ValueError, match="cpu:N, gpu, gpu:N or GPU numbers") as error:
         parse_devices(flag)
     assert f"--devices={flag}" in str(error.value)
     assert "there: no GPU, and the CPU" in str(error.value)

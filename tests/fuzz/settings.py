@@ -66,7 +66,8 @@ WRONG_FIELDS = {
 WRONG_FLAGS = {
     "devices": [
         "",
-        "gpu",
+        "tpu",
+        "gpu:0",
         "cpu:0",
         "cpu:-1",
         "cpu:1000",

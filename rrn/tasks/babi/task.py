@@ -19,7 +19,7 @@ from rrn.pages import Example
 from rrn.random import ExampleRandom, uniform
 from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
-from rrn.sentences import prefix_tree
+from rrn.sentences import padded, prefix_tree
 from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
@@ -159,9 +159,9 @@ class Babi(Task):
         first_fact = tf.gather(arrays["story_start"], story) + told - sizes
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
 
-        ends = tf.searchsorted(sizes, list(self.boundaries), side="right")
+        boundaries, ends = self._parts(sizes)
         masks, fact_ids, owners, positions = [], [], [], []
-        for part, part_size in enumerate(self.boundaries):
+        for part, part_size in enumerate(boundaries):
             rows = slice(ends[part - 1] if part else 0, ends[part])
             place = tf.range(part_size)[None]
             mask = place < sizes[rows, None]
@@ -180,8 +180,11 @@ class Babi(Task):
                 random, task, facts, tf.concat(owners, 0), question, answer
             )
             arrays = self.training_sentences
+        nodes = tf.size(facts)
         facts, fact_of_node = tf.unique(facts)
         questions, question = tf.unique(question)
+        if self.fixed_shapes:
+            facts, questions = padded(facts, nodes), padded(questions, tf.size(question))
         told_of = {}
         if training and self.config.node_loss:
             told_of = {
@@ -200,6 +203,15 @@ class Babi(Task):
             "task": task,
         }
 
+    def _parts(self, sizes):
+        """The largest size in each part, and each part's end among the sorted examples.
+
+        With fixed shapes there is one part: on a GPU padding takes less time than compiling anew.
+        """
+        if self.fixed_shapes:
+            return [self.config.max_facts], [sizes.shape[0]]
+        return self.boundaries, tf.searchsorted(sizes, list(self.boundaries), side="right")
+
     def sentences(self, arrays: Arrays, sentences: tf.Tensor) -> dict[str, Any]:
         """Makes the prefix tree of some sentences.
 
@@ -211,7 +223,8 @@ class Babi(Task):
           What `rrn.prefix_tree` returns.
         """
         tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-        return prefix_tree(tf.gather(tokens, sentences), tf.gather(lengths, sentences))
+        chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
+        return prefix_tree(*chosen, fixed_shapes=self.fixed_shapes)
 
     # Model
 

@@ -1,0 +1,98 @@
+"""Parts of a traced function that XLA compiles into one computation for one device.
+
+Without XLA every operation is a kernel of its own, and on a GPU a recurrent relational network is a
+thousand small ones. XLA fuses them. It compiles once for every set of shapes, so that shapes have
+to stay the same from batch to batch.
+"""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+_local = threading.local()
+
+
+class UnknownShapeError(ValueError):
+    """A shape that may differ from call to call, so that XLA would compile anew each time."""
+
+
+def is_compiling() -> bool:
+    """Tells whether what is being traced in this thread is for XLA.
+
+    Returns:
+      Whether it is. A network then loops over its steps: unrolled, they take XLA minutes.
+    """
+    return getattr(_local, "compiling", False)
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    outer, _local.compiling = is_compiling(), True
+    try:
+        yield
+    finally:
+        _local.compiling = outer
+
+
+def placed(device: str) -> contextlib.AbstractContextManager:
+    """Makes a scope whose operations are on a device; within XLA all are where its computation is.
+
+    Args:
+      device: the device's name.
+
+    Returns:
+      The context manager.
+    """
+    return contextlib.nullcontext() if is_compiling() else tf.device(device)
+
+
+def run_compiled(function: Callable[[], Any]) -> Any:
+    """Runs a function as one XLA computation of the current device; to be called while tracing.
+
+    The function may use tensors from around it, which become the computation's inputs. Of variables
+    it may read and change those alone that are on the same device.
+
+    Args:
+      function: a function without arguments.
+
+    Returns:
+      What the function returned, a nest of tensors and None.
+
+    Raises:
+      UnknownShapeError: a tensor that it uses has a shape that may differ from call to call.
+    """
+
+    def traced():
+        with _compiling():
+            return function()
+
+    concrete = tf.function(traced, jit_compile=True, autograph=False).get_concrete_function()
+    for given in concrete.inputs:
+        if given.dtype != tf.resource and not given.shape.is_fully_defined():
+            raise UnknownShapeError(
+                f"{given.name.removesuffix(':0')} has the shape {given.shape}, which may differ "
+                "from batch to batch"
+            )
+    return concrete()
+
+
+def xla(function: Callable) -> Callable:
+    """Makes XLA compile a function of tensors; within what XLA compiles anyway, it is a part of it.
+
+    Args:
+      function: from tensors to a nest of tensors.
+
+    Returns:
+      The function, of the same arguments.
+    """
+    by_itself = tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.wraps(function)
+    def call(*args):
+        return function(*map(tf.convert_to_tensor, args)) if is_compiling() else by_itself(*args)
+
+    return call

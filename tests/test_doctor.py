@@ -1,0 +1,279 @@
+"""The doctor here, and on machines that are made up."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from rrn import doctor
+from tests.helpers import ROOT
+
+RIGHT = {"seconds": 0.5, "error": 1e-4, "size": 8192, "rate": 400.0}
+TENSORFLOW = {
+    "version": "2.21.0",
+    "folder": "/nothing/tensorflow",
+    "cuda": "12.5.1",
+    "cudnn": "9",
+    "gpus": ["NVIDIA H100, compute capability 9.0"],
+    "said": ["W0000 Cannot dlopen some GPU libraries."],
+}
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """(what processes answer, by call; what `_nvidia` finds; missing libraries; tools)."""
+    answers = {
+        ("_describe_tensorflow",): dict(TENSORFLOW),
+        ("_multiply", "CPU:0"): {dtype: dict(RIGHT) for dtype in doctor.TYPES},
+        ("_multiply", "GPU:0"): {dtype: dict(RIGHT) for dtype in doctor.TYPES},
+    }
+    nvidia = ["580.1.2", ["NVIDIA H100, 81559 MiB"]]
+    missing = set()
+    places = {"ptxas": "/cuda/bin/ptxas", "libdevice.10.bc": "/cuda/libdevice.10.bc"}
+
+    def open_library(name, folder):
+        return ("", "not found") if name in missing else (f"/lib/{name}", "")
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(doctor, "_apart", lambda *called: answers[called])
+    monkeypatch.setattr(doctor, "_nvidia", lambda: nvidia)
+    monkeypatch.setattr(doctor, "_open_library", open_library)
+    monkeypatch.setattr(doctor, "_find_tools", lambda folder: places)
+    return answers, nvidia, missing, places
+
+
+def run(capsys):
+    """(the exit status, all lines, those of what is to be done, the verdict)."""
+    status = doctor.main()
+    lines = capsys.readouterr().out.splitlines()
+    todo = [line.removeprefix("to do: ") for line in lines if line.startswith("to do: ")]
+    assert lines[-1].startswith("verdict: ")
+    return status, lines, todo, lines[-1].removeprefix("verdict: ")
+
+
+# Verdicts
+
+
+def test_a_gpu_that_works(machine, capsys):
+    status, lines, todo, verdict = run(capsys)
+    assert (status, todo) == (0, [])
+    assert verdict == "everything works; TensorFlow will use GPU:0"
+    assert "  libcudnn.so.9: /lib/libcudnn.so.9" in lines
+    product = "right; compiled in 0.5 seconds; 400 TFLOP/s with 8,192 x 8,192"
+    assert f"  GPU:0, bfloat16: {product}" in lines
+
+
+def test_missing_libraries_are_named_with_what_installs_them(machine, capsys):
+    answers, _, missing, places = machine
+    answers["_describe_tensorflow",]["gpus"] = []
+    missing |= {"libcublas.so.12", "libnccl.so.2"}
+    places["ptxas"] = ""
+    status, lines, todo, verdict = run(capsys)
+    assert status == 1 and verdict == "TensorFlow cannot use 1 of this machine's 1 GPUs"
+    assert {"  libcublas.so.12: not found", "  ptxas: not found"} < set(lines)
+    assert "  libnccl.so.2: not found (optional)" in lines
+    assert todo == [
+        f"libcublas.so.12, ptxas: {doctor.INSTALL}",
+        "TensorFlow said: W0000 Cannot dlopen some GPU libraries.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "status", "verdict"),
+    [
+        ("", 0, "TensorFlow will use the CPU: CUDA_VISIBLE_DEVICES shows no GPU"),
+        ("-1", 0, "TensorFlow will use the CPU: CUDA_VISIBLE_DEVICES shows no GPU"),
+        ("0,1", 1, "TensorFlow cannot use 1 of this machine's 1 GPUs"),
+    ],
+)
+def test_gpus_may_be_hidden(machine, capsys, monkeypatch, visible, status, verdict):
+    machine[0]["_describe_tensorflow",]["gpus"] = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found, lines, todo, said = run(capsys)
+    assert (found, said) == (status, verdict) and bool(todo) == bool(status)
+    assert f"CUDA_VISIBLE_DEVICES shows of them: {visible or 'none'}" in lines
+
+
+def test_no_gpu_is_fine(machine, capsys):
+    answers, nvidia, missing, _ = machine
+    answers["_describe_tensorflow",]["gpus"] = nvidia[1] = []
+    nvidia[0] = None
+    missing |= {"libcuda.so.1", "libcublas.so.12"}
+    assert run(capsys)[::2] == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({**RIGHT, "error": 0.5}, "WRONG, relative error 0.5; compiled in 0.5 seconds; 400 "),
+        ({**RIGHT, "error": float("nan")}, "WRONG, relative error nan; "),
+        ({"failed": "TensorFlow: InternalError: no libdevice"}, "failed: TensorFlow: Internal"),
+    ],
+)
+def test_a_wrong_product(machine, capsys, result, said):
+    machine[0]["_multiply", "GPU:0"]["bfloat16"] = result
+    status, lines, _, verdict = run(capsys)
+    assert status == 1 and verdict == "products are wrong, or failed, on GPU:0"
+    assert any(line.startswith(f"  GPU:0, bfloat16: {said}") for line in lines)
+
+
+def test_a_crash_on_a_device(machine, capsys):
+    machine[0]["_multiply", "GPU:0"] = {"error": "crashed with signal 6: F0000 no"}
+    status, lines, _, verdict = run(capsys)
+    assert status == 1 and verdict == "products are wrong, or failed, on GPU:0"
+    assert "  GPU:0: crashed with signal 6: F0000 no" in lines
+
+
+def test_a_tensorflow_that_does_not_start(machine, capsys):
+    machine[0]["_describe_tensorflow",] = {"error": "ImportError: no"}
+    status, _, todo, verdict = run(capsys)
+    assert (status, todo) == (1, []) and verdict == "TensorFlow does not start: ImportError: no"
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "missing", "advice"),
+    [
+        (None, "12.5.1", {"libcuda.so.1"}, "install NVIDIA's driver; "),
+        ("580.1.2", "12.5.1", {"libcuda.so.1"}, "install NVIDIA's driver; "),
+        ("580.1.2", None, set(), "this TensorFlow is built without CUDA: "),
+        ("470.9", "12.5.1", set(), "NVIDIA's driver 470.9 is too old: CUDA 12.5.1 needs 525 "),
+        ("[N/A]", "12.5.1", set(), "TensorFlow said: "),
+    ],
+)
+def test_other_reasons_why_a_gpu_is_not_seen(machine, capsys, driver, cuda, missing, advice):
+    machine[0]["_describe_tensorflow",] |= {"gpus": [], "cuda": cuda}
+    machine[1][0] = driver
+    machine[2].update(missing)
+    status, _, todo, _ = run(capsys)
+    assert status == 1 and todo[0].startswith(advice)
+
+
+# Facts
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_the_doctor_of_this_machine():
+    """Without its GPUs, which may be anything."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rrn.doctor"],
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("verdict: TensorFlow will use the CPU: ") and done.stderr == ""
+    assert f"TensorFlow {tf.__version__}, built " in lines[1]
+    assert [line.partition("; ")[0] for line in lines if line.startswith("  CPU:0")] == [
+        f"  CPU:0, {dtype}: right" for dtype in doctor.TYPES
+    ]
+
+
+@pytest.mark.timeout(100)
+def test_what_a_process_of_its_own_did_not_return(tmp_path, monkeypatch):
+    assert doctor._apart("nothing")["error"].startswith("AttributeError: ")
+    with monkeypatch.context() as patch:
+        patch.setenv("XLA_FLAGS", "--xla_nonsense")  # with which XLA ends the process
+        assert "Unknown flag in XLA_FLAGS" in doctor._apart("_multiply", "CPU:0")["error"]
+        patch.setattr(doctor, "SECONDS", 0.01)
+        assert doctor._apart("_multiply", "CPU:0") == {"error": "no answer within 0.01 seconds"}
+    executable(tmp_path / "python", "echo no device >&2; kill -ABRT $$")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert doctor._apart("_multiply", "CPU:0") == {"error": "crashed with signal 6: no device"}
+
+
+def test_products_are_compared(monkeypatch):
+    assert doctor._product(tf, "float32", 64)["error"] < 1e-5
+    matmul = tf.matmul
+    monkeypatch.setattr(tf, "matmul", lambda a, b: matmul(a, b) * tf.cast(1.25, a.dtype))
+    for dtype in doctor.TYPES:
+        assert doctor._product(tf, dtype, 64)["error"] == pytest.approx(0.25, rel=0.01)
+
+
+def test_libraries_are_opened_where_tensorflow_looks(tmp_path, monkeypatch):
+    folder = str(tmp_path / "tensorflow")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert doctor._open_library("libnothing.so.1", folder) == ("", "not found")
+    system, wrong = doctor._open_library("libm.so.6", folder)
+    assert os.path.basename(system).startswith("libm.so") and not wrong
+    pip = tmp_path / "nvidia/math/lib/libm.so.6"
+    pip.parent.mkdir(parents=True)
+    pip.symlink_to(system)
+    assert doctor._open_library("libm.so.6", folder) == (str(pip), "")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    (tmp_path / "libm.so.6").symlink_to(system)
+    assert doctor._open_library("libm.so.6", folder) == (str(tmp_path / "libm.so.6"), "")
+    damaged = tmp_path / "libnothing.so.1"
+    damaged.write_bytes(b"no library")
+    where, wrong = doctor._open_library("libnothing.so.1", folder)
+    assert where == "" and wrong.startswith(f"{damaged}: ")
+
+
+def test_names_of_libraries_follow_cudas_version():
+    twelve, thirteen = (doctor._library_names(cuda, "9.1") for cuda in ("12.5.1", "13.0"))
+    assert {"libcudart.so.12", "libcufft.so.11", "libcusolver.so.11"} < set(twelve)
+    assert {"libcudart.so.13", "libcufft.so.12", "libcusolver.so.12"} < set(thirteen)
+    both = {"libcuda.so.1", "libcurand.so.10", "libcusparse.so.12", "libcudnn.so.9"}
+    assert both < set(twelve) & set(thirteen)
+
+
+def executable(path, script):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_tools_are_found_in_xlas_order(tmp_path, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    executable(tmp_path / "bin/ptxas", "")
+    assert doctor._find_tools(str(tmp_path))["ptxas"] == str(tmp_path / "bin/ptxas")
+    monkeypatch.setenv("XLA_FLAGS", f"--other --xla_gpu_cuda_data_dir={tmp_path}/cuda")
+    executable(tmp_path / "cuda/bin/ptxas", "")
+    (tmp_path / "cuda/nvvm/libdevice").mkdir(parents=True)
+    (tmp_path / "cuda/nvvm/libdevice/libdevice.10.bc").touch()
+    assert doctor._find_tools(str(tmp_path)) == {
+        "ptxas": str(tmp_path / "cuda/bin/ptxas"),
+        "libdevice.10.bc": str(tmp_path / "cuda/nvvm/libdevice/libdevice.10.bc"),
+    }
+
+
+def test_gpus_that_nvidia_smi_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    executable(tmp_path / "nvidia-smi", "echo 580.1, NVIDIA A, 9 MiB; echo 580.1, NVIDIA B, 8 MiB")
+    assert doctor._nvidia(tmp_path) == ("580.1", ["NVIDIA A, 9 MiB", "NVIDIA B, 8 MiB"])
+    executable(tmp_path / "nvidia-smi", "echo NVIDIA-SMI has failed, no driver; exit 9")
+    assert doctor._nvidia(tmp_path) == (None, [])
+
+
+def test_gpus_without_nvidia_smi(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    for device, vendor, kind in (
+        ("0000:00:01.0", "0x10de", "0x030200"),
+        ("0000:00:02.0", "0x10de", "0x040300"),  # its sound
+        ("0000:00:03.0", "0x8086", "0x030000"),
+    ):
+        folder = tmp_path / "sys/bus/pci/devices" / device
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "class").write_text(f"{kind}\n")
+    assert doctor._nvidia(tmp_path) == (None, ["the PCI device 0000:00:01.0"])
+    driver = tmp_path / "proc/driver/nvidia"
+    (driver / "gpus/0000:00:01.0").mkdir(parents=True)
+    version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
+    (driver / "version").write_text(version)
+    (driver / "gpus/0000:00:01.0/information").write_text("Model: \t\t NVIDIA H100\nIRQ: 1\n")
+    assert doctor._nvidia(tmp_path) == ("580.95.05", ["NVIDIA H100"])
+
+
+def test_the_processor_in_words():
+    cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
+    text = doctor._processor(cpuinfo)
+    has, lacks = "AVX2, AVX-512, AVX-512's bfloat16 products", "AMX's bfloat16 products"
+    assert text.endswith(f" cores of AMD EPYC, with {has}; without {lacks}")
+    assert doctor._processor("").endswith(", whose instructions are not known")
