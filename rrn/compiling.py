@@ -7,11 +7,17 @@ to stay the same from batch to batch.
 
 import contextlib
 import functools
+import os
+import re
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
+
+KEEP = "--tf_xla_persistent_cache_directory="  # in the environment's TF_XLA_FLAGS
 
 _local = threading.local()
 
@@ -78,6 +84,35 @@ def run_compiled(function: Callable[[], Any]) -> Any:
                 "from batch to batch"
             )
     return concrete()
+
+
+def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
+    """Has what XLA compiles for GPUs kept in the user's cache, for the next process.
+
+    The folder is `rrn/xla` in XDG_CACHE_HOME, or in ~/.cache; in it one for each version of
+    TensorFlow and kind of GPU. Whoever has named a folder in TF_XLA_FLAGS keeps that. Must be
+    called before TensorFlow's first operation.
+
+    Args:
+      gpu: a GPU, of the kind that all are.
+    """
+    if KEEP in os.environ.get("TF_XLA_FLAGS", ""):
+        return
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    details = tf.config.experimental.get_device_details(gpu)
+    kind = re.sub(r"\W+", "_", details.get("device_name", "gpu"))
+    folder = Path(cache) / "rrn" / "xla" / f"{tf.__version__}-{kind}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        logging.warning("What XLA compiles is not kept: %s", error)
+        return
+    flags = {
+        "TF_XLA_FLAGS": f"{KEEP}{folder} --tf_xla_persistent_cache_device_types=GPU",
+        "XLA_FLAGS": f"--xla_gpu_per_fusion_autotune_cache_dir={folder}",
+    }
+    for name, value in flags.items():
+        os.environ[name] = f"{os.environ.get(name, '')} {value}".strip()
 
 
 def xla(function: Callable) -> Callable:

@@ -7,6 +7,7 @@ batch, the global batch does not depend on their number, and a run resumes at an
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -270,7 +271,8 @@ def training_inputs(
 
     def pipeline(first, last):
         updates = tf.data.Dataset.counter(first_update)
-        batches = updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=1)
+        calls = max(1, (os.cpu_count() or 1) // 2 // num_devices)  # the order stays
+        batches = updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=calls)
         return batches.prefetch(4).with_options(_without_tuning())
 
     pipelines = []
@@ -346,7 +348,8 @@ def evaluation_inputs(
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)
-        batches = indices.map(batch_of, num_parallel_calls=1)
+        calls = max(1, (os.cpu_count() or 1) // 2 // num_devices)
+        batches = indices.map(batch_of, num_parallel_calls=calls)
         return batches.prefetch(2).with_options(_without_tuning())
 
     return [pipeline(device) for device in range(num_devices)]

@@ -19,12 +19,14 @@ reason: oneDNN runs that in another way, on 12,960 edges in 1.1 ms where the pro
 0.4. Its ReLU gradient is another.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from rrn.compiling import is_compiling, xla
+from rrn import compiled_edge_layers
+from rrn.compiling import is_compiling
 from rrn.layers import MLP
 from rrn.reading import read
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:  # graphs take their sums from here
 BLOCK_EDGES = 2**13  # twice or half as many: as fast in an update, a tenth slower by themselves
 MAX_BLOCKS = 32  # of a large batch: each costs time to trace
 INTEGERS = {tf.bfloat16: tf.int16, tf.float32: tf.int32}  # of the same size
+
+_xla = functools.partial(tf.function, jit_compile=True, autograph=False)
 
 
 class EdgeLayerSums:
@@ -92,7 +96,8 @@ class EdgeLayerSums:
             on_edges = self._mlp.hidden_layers
             return self._graph.message_sums(on_edges, senders, receivers, None, edge_weights)
         weights = [(read(layer.w), read(layer.b)) for layer in self._mlp.layers[1:-1]]
-        return message_sums(self._graph, senders, receivers, weights)
+        sums = compiled_edge_layers.message_sums if is_compiling() else message_sums
+        return sums(self._graph, senders, receivers, weights)
 
 
 def message_sums(
@@ -118,7 +123,6 @@ def message_sums(
     nodes, degree = graph.neighbours.shape
     batch = int(tf.get_static_value(graph.batch))
     size = max(1, BLOCK_EDGES // (nodes * degree), -(-batch // MAX_BLOCKS))
-    size = batch if is_compiling() else size  # XLA fuses better than blocks fit into caches
     sizes = [min(size, batch - start) for start in range(0, batch, size)]
 
     def blocks(x):
@@ -162,21 +166,15 @@ def _gradients(y, e, kernels, graph):
     """The gradients to a block's senders, receivers, and, in float32, to kernels and biases."""
     to_kernels, to_biases = [], []
     d = _through_sums(e[-1], y)
+    ones = tf.ones([1, e[-1].shape[0]], d.dtype)
     for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
         to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
-        to_biases.insert(0, _sum_of_rows(d))
+        to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
         d = _through_relu(e_before, tf.matmul(d, kernel, transpose_b=True))
     return *_sums_at_ends(d, graph.edges_from), to_kernels, to_biases
 
 
-def _sum_of_rows(d):
-    """Σ d over edges, in float32: on a CPU a product with ones is faster, XLA fuses a sum."""
-    if is_compiling():
-        return tf.reduce_sum(tf.cast(d, tf.float32), axis=0)
-    return tf.cast(tf.matmul(tf.ones([1, d.shape[0]], d.dtype), d)[0], tf.float32)
-
-
-@xla
+@_xla
 def _first(senders, receivers, neighbours):
     """e_0 `[edges, size]` of nodes `[graphs, nodes, size]`."""
     sums = tf.cast(tf.gather(senders, neighbours, axis=1), tf.float32)
@@ -188,7 +186,7 @@ def _relu_of_sum(x, bias):
     return tf.cast(tf.nn.relu(tf.cast(x, tf.float32) + bias), x.dtype)
 
 
-_relu = xla(_relu_of_sum)
+_relu = _xla(_relu_of_sum)
 
 
 def _sums_of_rows(x, rows):
@@ -197,14 +195,14 @@ def _sums_of_rows(x, rows):
     return tf.reduce_sum(x, axis=1)
 
 
-@xla
+@_xla
 def _last(x, bias, neighbours):
     """e_L and its sums; together, because that reads e_L once less."""
     e = _relu_of_sum(x, bias)
     return e, tf.cast(_sums_of_rows(e, neighbours), e.dtype)
 
 
-@xla
+@_xla
 def _sums_at_ends(d, edges_from):
     """The sums of d over the edges from each node, and over those to it."""
     by_graph = tf.reshape(d, [-1, edges_from.shape.num_elements(), d.shape[-1]])
@@ -219,7 +217,7 @@ def _where_positive(e, d):
     return tf.bitcast(tf.where(e > 0, tf.bitcast(d, integers), zeros), dtype)
 
 
-@xla
+@_xla
 def _through_sums(e, y):
     """d_L of e_L `[edges, size]` and y `[graphs, nodes, size]`."""
     graphs, nodes, size = y.shape
@@ -227,4 +225,4 @@ def _through_sums(e, y):
     return tf.reshape(d, e.shape)
 
 
-_through_relu = xla(_where_positive)
+_through_relu = _xla(_where_positive)

@@ -19,11 +19,14 @@ from rrn.compiling import is_compiling
 from rrn.graphs import EdgeValues, Graph
 from rrn.graphs.checks import check_edge_values, check_graph
 from rrn.layers import MLP, LSTMCell
+from rrn.loops import loop
 from rrn.messages import MessageFunction, PreparedMessages
 from rrn.noting import note
 from rrn.random import dropout_weights
 from rrn.reading import reading_scope, values_of
 from rrn.recompute import recomputed
+
+UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
 # Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
 Uniform = Callable[[tf.Tensor, int, int], tf.Tensor]
@@ -215,7 +218,7 @@ class RecurrentRelationalNetwork(tf.Module):
         if state is not None:
             hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
             lstm_state = (state.hidden, state.cell) if self.lstm else None
-        if is_compiling() and not uniform:
+        if is_compiling() and num_steps > UNROLLED_STEPS and not uniform:
             states, lstm_state = self._loop(advance, num_steps, hidden, lstm_state, prepared)
         else:
             for step in range(num_steps):
@@ -229,25 +232,28 @@ class RecurrentRelationalNetwork(tf.Module):
         return states, RecurrentState(states[-1], cell, started)
 
     def _loop(self, advance, num_steps, hidden, lstm_state, prepared):
-        """All steps as one loop, which XLA compiles in the time of one step: (states, (h, c))."""
+        """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c))."""
+        block = max(d for d in range(1, UNROLLED_STEPS + 1) if num_steps % d == 0)
         modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
         values = values_of(variable for module in modules for variable in module.variables)
         hidden = tf.cast(hidden, tf.float32)
         if self.lstm and lstm_state is None:
             lstm_state = tf.zeros_like(hidden), tf.zeros_like(hidden)
 
-        def step(number, hidden, lstm_state, states):
-            with reading_scope(values):
-                lstm_state = advance(number, hidden, lstm_state, prepared)
-            hidden = lstm_state[0]
-            return number + 1, hidden, lstm_state, states.write(number, hidden)
+        def turn(state, constants):
+            (hidden, lstm_state), states = state, []
+            prepared, given = constants
+            with reading_scope(dict(zip(values, given, strict=True))):
+                for _ in range(block):
+                    lstm_state = advance(0, hidden, lstm_state, prepared)
+                    hidden = lstm_state[0]
+                    states.append(hidden)
+            return (hidden, lstm_state), tf.stack(states)
 
-        states = tf.TensorArray(tf.float32, num_steps, element_shape=hidden.shape)
-        begin = tf.constant(0), hidden, lstm_state or (hidden,), states
-        _, _, lstm_state, states = tf.while_loop(
-            lambda number, *_: number < num_steps, step, begin, maximum_iterations=num_steps
-        )
-        return tf.unstack(states.stack(), num_steps), lstm_state
+        begin, shape = (hidden, lstm_state or (hidden,)), [block, *hidden.shape]
+        constants = prepared, list(values.values())
+        (_, lstm_state), states = loop(turn, begin, constants, num_steps // block, shape)
+        return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), lstm_state
 
     def _check_values(self, graph, features, state):
         """Refuses features and a state that do not fit the network or the graph."""

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from rrn.compiling import keep_compiled
 from rrn.data import PreparedData, read_prepared, training_inputs
 from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, wait_for
 from rrn.distribute.devices import parse_devices
@@ -82,6 +83,8 @@ def carry_out(
             config.variables.policy, config.variables.axis = "cpu", "longest"
         alone = mode == "train" and not cluster
         machines = OneMachine(parse_devices(devices), sync or not alone, jit)
+        if machines.compiled and "GPU" in machines.devices[0]:
+            keep_compiled(tf.config.list_physical_devices("GPU")[0])
     if all("CPU" in device for device in machines.devices):  # there it costs nothing
         tf.config.experimental.enable_op_determinism()
     if mode == "variables":
@@ -251,7 +254,7 @@ class Experiment:
         config, plan = self.config.train, trainer.plan
         evaluator = self._evaluator(self.data, "valid", config.validation_examples)
         progress = Progress(self.workdir, plan.num_updates, update_maker.batch_size)
-        num_done = int(trainer.update)
+        num_done, compiled = int(trainer.update), set()
         settings = {"shares": None, "options": {}}
         update_maker.use(inputs, settings)
         if trainer.shares() and not num_done:  # the first batches are drawn by error, too
@@ -261,7 +264,8 @@ class Experiment:
             if settings != trainer.input_settings():
                 settings = trainer.input_settings()
                 update_maker.use(self._inputs(arrays, num_done, **settings), settings)
-            stage = plan.stage(num_done).name if self.stages else None
+            running = plan.stage(num_done).name
+            stage = running if self.stages else None
             until_pauses = [plan.updates_left(num_done)] + [
                 every - num_done % every
                 for every in (
@@ -270,14 +274,19 @@ class Experiment:
                     config.checkpoint_every_updates,
                 )
             ]
-            means, bad_update = update_maker.train(min(until_pauses))
+            compiles = self.compiled and running not in compiled
+            compiled.add(running)
+            means, bad_update = update_maker.train(1 if compiles else min(until_pauses))
             num_done = int(trainer.update)
             # Before anything is written: what is on disk stays good.
             if bad_update >= 0:
                 raise _not_finite(bad_update, "the loss or its gradient", checkpoints)
             if names := trainer.not_finite():
                 raise _not_finite(num_done, ", ".join(names), checkpoints)
-            progress.training(num_done, means, stage)
+            if compiles:
+                progress.compilation(running)
+            else:
+                progress.training(num_done, means, stage)
             if num_done % config.evaluate_every_updates == 0 or plan.finished(num_done):
                 self._validate(trainer, evaluator, checkpoints, progress)
             if checkpoints.due():

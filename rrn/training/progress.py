@@ -111,6 +111,15 @@ class Progress:
         parts += [f"{rate:,.0f} examples/s", f"{_clock(left)} left"]
         print("  ".join(parts), flush=True)
 
+    def compilation(self, stage: str) -> None:
+        """Reports the first update of a stage, whose time XLA spent on compiling.
+
+        Args:
+          stage: the stage's name.
+        """
+        seconds = time.monotonic() - self._reported_at
+        print(f"{stage}: compiled, and made one update, in {seconds:.1f} seconds", flush=True)
+
     def validation(self, update: int, loss: float, metrics: Mapping[str, float]) -> None:
         """Reports a validation.
 

@@ -15,6 +15,8 @@ has one stage, made of train's. `options` are arguments of the task's `loss` or 
 stage, as {"num_steps": 16}. The plan runs `train.repeats` times.
 """
 
+import contextlib
+import functools
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
@@ -24,6 +26,7 @@ from typing import Any
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from rrn.compiling import run_compiled
 from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import Variable, module_variables, shards
@@ -128,21 +131,32 @@ class Objective(tf.Module):
         )
 
     def apply(
-        self, gradients: Sequence[Gradient], update: int | tf.Tensor
+        self, gradients: Sequence[Gradient], update: int | tf.Tensor, compiled: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Clips the gradients and takes the optimizer's step.
 
         Args:
           gradients: those of the loss and of the L2 term.
           update: the number of the stage's updates before this one.
+          compiled: whether XLA compiles what the optimizer does on GPUs.
 
         Returns:
           (the gradients' norm before they are clipped, the learning rate), scalars.
         """
         gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
         rate = self.rate(update)
-        self.optimizer.apply(gradients, rate, update)
+        for place, own in self._by_place(gradients) if compiled else [(None, gradients)]:
+            change = functools.partial(self.optimizer.apply, own, rate, update)
+            with tf.device(place) if place else contextlib.nullcontext():
+                run_compiled(change) if place and "GPU" in place else change()
         return norm, rate
+
+    def _by_place(self, gradients):
+        """Each device that holds variables, with the gradients of these, None for the others'."""
+        places = [variable.device for variable in shards(self.variables_)]
+        for place in dict.fromkeys(places):
+            pairs = zip(gradients, places, strict=True)
+            yield place, [gradient if own == place else None for gradient, own in pairs]
 
     def label(self, name: str) -> str:
         """Names a figure of this objective in reports.

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.compiling import placed, run_compiled
+from rrn.compiling import is_compiling, placed, run_compiled
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import TowerResult, make_towers, tower_gradients
@@ -242,9 +242,10 @@ class Trainer(tf.Module):
             scalars, finite = self.apply(stage, losses, gradients, update)
             return {**scalars, **metrics}, finite
 
+        if self.compiled:
+            towers = [self._with_shapes(stage, tower) for tower in towers]
         place = self._place_of(stage) if self.compiled else None
         if place:
-            towers = [self._with_shapes(stage, tower) for tower in towers]
             with tf.device(place):
                 results = run_compiled(change_variables)
         else:
@@ -268,11 +269,20 @@ class Trainer(tf.Module):
         return dataclasses.replace(tower, gradients=gradients)
 
     def _place_of(self, stage):
-        """The device of all variables that an update of a stage changes; None if they are apart."""
+        """The device of all variables that an update of a stage changes, if XLA can change them in
+        one computation beside the towers; else None.
+        """
         changed = [v for objective in stage.objectives for v in shards(objective.variables_)]
         changed += shards(self.model_variables) if self.averages else []
         places = {variable.device for variable in changed}
-        return places.pop() if len(places) == 1 else None
+        beside = [place for place in places if ("GPU" in place) == ("GPU" in self.devices[0])]
+        return beside[0] if len(places) == 1 and beside else None
+
+    @property
+    def _compiles_by_place(self):
+        """Whether an optimizer's part of an update is compiled, for each device by itself."""
+        whole = all(isinstance(v, tf.Variable) for v in self.model_variables)
+        return self.compiled and whole and not is_compiling()
 
     def apply(
         self,
@@ -297,7 +307,7 @@ class Trainer(tf.Module):
             own_update = self.plan.own_update(stage, update)
             finite, scalars = [], {}
             for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
-                norm, rate = objective.apply(own, own_update)
+                norm, rate = objective.apply(own, own_update, self._compiles_by_place)
                 finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
                 numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
                 scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
