@@ -78,6 +78,16 @@ def cpu() -> ConfigDict:
     return config
 
 
+def gpu() -> ConfigDict:
+    """As cpu, with eight times its questions in an update, and a sixth of its updates."""
+    config = cpu()
+    config.train.batch_size = 2_048
+    config.train.num_updates = 40_000
+    config.train.learning_rate = 2e-3
+    config.evaluate.batch_size = 8_192
+    return config
+
+
 def quick() -> ConfigDict:
     config = cpu()
     config.train.num_updates = 10_000
@@ -132,6 +142,7 @@ def test() -> ConfigDict:
 RECIPES = {
     "": paper,
     "cpu": cpu,
+    "gpu": gpu,
     "quick": quick,
     "relation_network": relation_network,
     "mlp": mlp,

@@ -134,6 +134,19 @@ def quick() -> ConfigDict:
     return config
 
 
+def gpu() -> ConfigDict:
+    config = segments()
+    config.train.batch_size = 512
+    config.train.num_updates = 9_000
+    config.train.learning_rate = 3e-3
+    config.train.max_segments = 6
+    config.train.error_share = 0.0
+    config.train.evaluate_every_updates = 3_000
+    config.evaluate.batch_size = 1_800
+    config.variables.encoder_device = "tower"
+    return config
+
+
 def test() -> ConfigDict:
     config = ours()
     config.model.num_steps = 2
@@ -150,5 +163,5 @@ def test() -> ConfigDict:
     return config
 
 
-RECIPES = {"": paper, "cpu": cpu, "segments": segments, "quick": quick, "test": test}
+RECIPES = {"": paper, "cpu": cpu, "segments": segments, "quick": quick, "gpu": gpu, "test": test}
 get_config = look_up(RECIPES)
