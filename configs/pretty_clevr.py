@@ -79,11 +79,16 @@ def cpu() -> ConfigDict:
 
 
 def gpu() -> ConfigDict:
-    """As cpu, with eight times its questions in an update, and a sixth of its updates."""
+    """As cpu, with Muon: four times its questions in an update, and a twelfth of its updates."""
     config = cpu()
-    config.train.batch_size = 2_048
-    config.train.num_updates = 40_000
+    config.train.batch_size = 1_024
+    config.train.num_updates = 20_000
+    config.train.optimizer = "muon"
+    config.train.muon_exclude = (
+        "^input_fn/linear_0|^readout/linear_1|^node_readout"  # one-hots in, classes out
+    )
     config.train.learning_rate = 2e-3
+    config.train.evaluate_every_updates = 4_000
     config.evaluate.batch_size = 8_192
     return config
 
