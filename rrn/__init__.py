@@ -8,6 +8,9 @@ The modules; none of them knows devices, files or configs:
     graphs/      who sends to whom: the interface `Graph` and its four forms
     relu_sums    faster sums of messages: small graphs, one hidden layer
     edge_layers  faster sums of messages: regular graphs, more layers, bfloat16
+    compiled_edge_layers  the same for what XLA compiles, on GPUs
+    compiling    what XLA compiles, and what it keeps
+    loops        many steps as a loop that XLA compiles once
     recompute    activations that are computed again in the backward pass
     layers       dense layer, MLP, embedding, LSTM cell
     convolution  convolutions, for tasks on images

@@ -78,12 +78,13 @@ def run_compiled(function: Callable[[], Any]) -> Any:
       UnknownShapeError: a tensor that it uses has a shape that may differ from call to call.
     """
 
+    @functools.partial(tf.function, jit_compile=True, autograph=False)
     def traced():
         with _compiling():
             return function()
 
-    concrete = tf.function(traced, jit_compile=True, autograph=False).get_concrete_function()
-    for given in concrete.inputs:
+    concrete = traced.get_concrete_function()
+    for given in concrete.captured_inputs:
         if given.dtype != tf.resource and not given.shape.is_fully_defined():
             raise UnknownShapeError(
                 f"{given.name.removesuffix(':0')} has the shape {given.shape}, which may differ "
@@ -122,18 +123,24 @@ def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
 
 
 def xla(function: Callable) -> Callable:
-    """Makes XLA compile a function of tensors; within what XLA compiles anyway, it is a part of it.
+    """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it.
 
     Args:
-      function: from tensors to a nest of tensors.
+      function: from nests of tensors to a nest of tensors.
 
     Returns:
       The function, of the same arguments.
     """
-    by_itself = tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.partial(tf.function, jit_compile=True, autograph=False)
+    def by_itself(*args):
+        with _compiling():
+            return function(*args)
 
     @functools.wraps(function)
     def call(*args):
-        return function(*map(tf.convert_to_tensor, args)) if is_compiling() else by_itself(*args)
+        if is_compiling():
+            return function(*tf.nest.map_structure(tf.convert_to_tensor, args))
+        return by_itself(*args)
 
     return call

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.checks import check_shape, check_sizes, float_type
+from rrn.compiling import is_compiling
 from rrn.reading import read
 
 IMAGES = "[batch, height, width, input_size]"
@@ -45,6 +46,28 @@ def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         return dy, tf.reduce_sum(dy, axis=[0, 1, 2])
 
     return tf.nn.bias_add(x, b), gradient
+
+
+def max_pool(images: tf.Tensor) -> tf.Tensor:
+    """Takes the largest of every 2 x 2 pixels, the last ones alone where a size is odd.
+
+    Within XLA it is a maximum over axes, since XLA has no deterministic gradient of pooling. Where
+    several of four pixels are the largest, each has a share of the gradient then, and elsewhere the
+    first has all of it. Of pixels that a ReLU has set to zero, none goes on.
+
+    Args:
+      images: `[batch, height, width, size]`.
+
+    Returns:
+      `[batch, ceil(height / 2), ceil(width / 2), size]`.
+    """
+    if not is_compiling():
+        return tf.nn.max_pool2d(images, 2, 2, "SAME")
+    height, width, size = images.shape[1:]
+    padding = [[0, 0], [0, height % 2], [0, width % 2], [0, 0]]
+    images = tf.pad(images, padding, constant_values=images.dtype.min)
+    blocks = [-1, -(-height // 2), 2, -(-width // 2), 2, size]
+    return tf.reduce_max(tf.reshape(images, blocks), axis=[2, 4])
 
 
 class Conv2D(tf.Module):

@@ -16,7 +16,7 @@ from rrn.weights_file import read_weights
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
 
 
-def export(weights: str | Path, folder: str | Path, **fields: Any) -> str:
+def export(weights: str | Path, folder: str | Path, compiled: bool = False, **fields: Any) -> str:
     """Writes the model of a weights file as a SavedModel.
 
     Its `predict` takes and returns what the task's does, by name. So does its signature
@@ -26,22 +26,30 @@ def export(weights: str | Path, folder: str | Path, **fields: Any) -> str:
       weights: a weights file; see `rrn.load`.
       folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
         replaced; anything else there is an error.
+      compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
       fields: as of `rrn.load`.
 
     Returns:
       What the SavedModel takes and returns, in words.
 
     Raises:
-      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else.
+      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else;
+        what the task's `predict` takes cannot be compiled, as strings.
     """
     folder, model = Path(folder), load(weights, **fields)
     if not model.inputs():
         raise ValueError(f"{weights}: {type(model).__name__} says nothing of what `predict` takes")
+    strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]
+    if compiled and strings:
+        raise ValueError(
+            f"{weights}: XLA compiles no strings, and `predict` takes {', '.join(strings)}; "
+            "export the model with --jit=off"
+        )
     if folder.exists() and not (folder / "saved_model.pb").exists():
         raise ValueError(f"{folder}: is there and no SavedModel; name another folder")
     temporary = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    outputs = _save(model, temporary)
+    outputs = _save(model, temporary, compiled)
     about = {**read_weights(weights).attributes, "model": model.config.to_dict()}
     (temporary / ABOUT).parent.mkdir()
     (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
@@ -50,12 +58,12 @@ def export(weights: str | Path, folder: str | Path, **fields: Any) -> str:
     return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
 
 
-def _save(model, folder):
+def _save(model, folder, compiled):
     """Writes the SavedModel; returns the outputs' specs."""
     specs = model.inputs()
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
-    @tf.function(input_signature=[specs], autograph=False)
+    @tf.function(input_signature=[specs], autograph=False, jit_compile=compiled or None)
     def predict(inputs):
         with reading_scope():
             return model.predict(inputs)

@@ -44,13 +44,15 @@ def small_babi(path, **model):
     return config, data, create_task(config, data)
 
 
-def make_trainer(config, data, task, devices, first_update=0):
-    """(Trainer, its devices' inputs)."""
+def make_trainer(config, data, task, devices, first_update=0, compiled=False, **how):
+    """(Trainer, its devices' inputs); `how` are further arguments of the trainer."""
+    task.fixed_shapes = compiled
     inputs = training_inputs(
         task, data.arrays("train"), config.train.batch_size, len(devices), config.seed, first_update
     )
     specs = [dataset.element_spec for dataset in inputs]
-    return Trainer(task, config.train, devices, specs, data.arrays("train")), inputs
+    args = task, config.train, devices, specs, data.arrays("train")
+    return Trainer(*args, compiled=compiled, **how), inputs
 
 
 def write_babi_texts(folder):

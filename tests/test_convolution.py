@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.convolution import Conv2D, ConvTranspose2D, he_uniform
+from rrn.compiling import xla
+from rrn.convolution import Conv2D, ConvTranspose2D, he_uniform, max_pool
 from rrn.reading import reading_scope
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, names_and_shapes, normal, randomize
 
 
 def plain_conv(x, w, stride=1, dilation=1):
@@ -126,3 +127,18 @@ def test_stride_and_dilation_exclude_each_other():
 def test_a_wrong_size_type_or_shape_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("height, width", [(4, 6), (5, 7), (1, 2)])
+def test_pooling_and_its_gradient_are_the_same_within_xla(height, width):
+    images = tf.nn.relu(normal(2, height, width, 3))  # zeros are often the largest of four
+    upstream = normal(2, -(-height // 2), -(-width // 2), 3, seed=1)
+
+    def pooled():
+        with tf.GradientTape() as tape:
+            tape.watch(images)
+            result = max_pool(tf.nn.relu(images))
+        return result, tape.gradient(result, images, upstream)
+
+    for plain, compiled in zip(pooled(), xla(pooled)(), strict=True):
+        np.testing.assert_allclose(compiled, plain, atol=1e-6)

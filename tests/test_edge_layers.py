@@ -1,12 +1,22 @@
 """ReLU layers on the edges of regular graphs against their equations, edge by edge."""
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import MLP, MessageFunction, RecurrentRelationalNetwork, RegularGraph, edge_layers, plain
+from rrn import (
+    MLP,
+    MessageFunction,
+    RecurrentRelationalNetwork,
+    RegularGraph,
+    compiled_edge_layers,
+    edge_layers,
+    plain,
+)
+from rrn.compiling import xla
 from rrn.edge_layers import EdgeLayerSums
 from rrn.tasks.sudoku.network import cell_neighbours
 from tests.compare import assert_close, randomize
@@ -56,11 +66,12 @@ def by_edges(graph, senders, receivers, weights):
     return tf.math.unsorted_segment_sum(e, to_nodes, len(senders))
 
 
-def assert_equal_to_the_equations(case, tolerance):
+def assert_equal_to_the_equations(case, tolerance, compiled=False):
     graph, senders, receivers, weights, dy = case
 
     def run(*args):
-        return edge_layers.message_sums(graph, *args)
+        sums = compiled_edge_layers.message_sums if compiled else edge_layers.message_sums
+        return xla(functools.partial(sums, graph))(*args) if compiled else sums(graph, *args)
 
     def as_written(*args):
         return tf.cast(by_edges(graph, *args), senders.dtype)
@@ -82,8 +93,17 @@ def test_sums_and_gradients_equal_the_equations(
     assert_equal_to_the_equations(draw_case(batch, num_layers, dtype, whole=True), tolerance)
 
 
-def test_sudokus_sums_and_gradients_equal_the_equations():
-    assert_equal_to_the_equations(draw_case(5, 2, neighbours=cell_neighbours(), whole=True), 1e-6)
+@pytest.mark.parametrize("num_layers", SIZES)
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("dtype, tolerance", [(tf.float32, 1e-6), (tf.bfloat16, 2**-8)])
+def test_compiled_sums_and_gradients_equal_the_equations(num_layers, batch, dtype, tolerance):
+    assert_equal_to_the_equations(draw_case(batch, num_layers, dtype, whole=True), tolerance, True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_sudokus_sums_and_gradients_equal_the_equations(compiled):
+    case = draw_case(5, 2, neighbours=cell_neighbours(), whole=True)
+    assert_equal_to_the_equations(case, 1e-6, compiled)
 
 
 def test_bfloat16_sums_add_up_in_float32():

@@ -62,6 +62,21 @@ def test_stopped_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3 * LIMIT)
+def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    arguments = command(small_babi_h5, *LONG, "--jit=on")
+    succeed([*arguments, "--workdir", str(whole)])
+    process = start([*arguments, "--workdir", str(parts)])
+    wait_for_update(process)
+    process.send_signal(signal.SIGINT)
+    status, out, err = finish(process)
+    assert status == 0 and "Stopped at update " in out, err
+    succeed([*arguments, "--workdir", str(parts)])
+    assert_same_end(parts, whole)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(6 * LIMIT)
 def test_killed_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_path):
     """Until the first is killed, a second process in its folder is refused."""

@@ -1,5 +1,6 @@
 """Predictions on a split, or on a part of it."""
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from rrn.data import evaluation_inputs
 from rrn.distribute.towers import make_towers, tower_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks.task import Arrays, Results, Task
-from rrn.training.progress import EvaluationProgress
+from rrn.training.progress import EvaluationProgress, report_compilation
 
 
 def spread(number: int, size: int) -> np.ndarray:
@@ -72,6 +73,7 @@ class Evaluator:
             for p in range(config.passes)
         ]
         specs = [dataset.element_spec for dataset in self.inputs[0]]
+        self._compiles = compiled  # with the first batch
         self._predict = tf.function(
             self._predict_batches, input_signature=[tuple(specs)], autograph=False
         )
@@ -101,7 +103,12 @@ class Evaluator:
     def _one_pass(self, inputs, progress):
         arrays = {}
         for batches in zip(*inputs, strict=True):
-            for examples, outputs in self._predict(batches):
+            started = time.monotonic()
+            results = self._predict(batches)
+            if self._compiles:
+                report_compilation("evaluation", time.monotonic() - started)
+                self._compiles = False
+            for examples, outputs in results:
                 for name, values in outputs.items():
                     values = values.numpy()
                     if name not in arrays:

@@ -72,7 +72,8 @@ def carry_out(
       FloatingPointError: a loss, a gradient or a weight is not finite.
     """
     if mode == "export":
-        return _export(weights or workdir / "weights.h5", workdir.path, model_fields)
+        args = weights or workdir / "weights.h5", workdir.path, jit == "on", model_fields
+        return _export(*args)
     tf.random.set_seed(config.seed)
     if cluster and cluster.role == "chief":
         args = cluster, sync, replicas_to_aggregate, startup_timeout, jit
@@ -107,10 +108,10 @@ def carry_out(
             experiment.train(weights)
 
 
-def _export(weights, workdir, model_fields):
+def _export(weights, workdir, compiled, model_fields):
     folder = workdir / "saved_model"
     workdir.mkdir(parents=True, exist_ok=True)
-    print(f"{folder}\n{export(weights, folder, **model_fields)}")
+    print(f"{folder}\n{export(weights, folder, compiled, **model_fields)}")
 
 
 def _saved(config, weights, model_fields):

@@ -37,6 +37,16 @@ class StopRequest:
             signal.signal(number, handler)
 
 
+def report_compilation(what: str, seconds: float) -> None:
+    """Prints how long the first run of a compiled function took, nearly all of it to compile.
+
+    Args:
+      what: what was run.
+      seconds: how long it took.
+    """
+    print(f"{what}: compiled and run once in {seconds:.1f} seconds", flush=True)
+
+
 class EvaluationProgress:
     """Prints a line every half minute.
 
@@ -112,13 +122,12 @@ class Progress:
         print("  ".join(parts), flush=True)
 
     def compilation(self, stage: str) -> None:
-        """Reports the first update of a stage, whose time XLA spent on compiling.
+        """Reports the first update of a stage, in whose time XLA has compiled it.
 
         Args:
           stage: the stage's name.
         """
-        seconds = time.monotonic() - self._reported_at
-        print(f"{stage}: compiled, and made one update, in {seconds:.1f} seconds", flush=True)
+        report_compilation(f"stage {stage}", time.monotonic() - self._reported_at)
 
     def validation(self, update: int, loss: float, metrics: Mapping[str, float]) -> None:
         """Reports a validation.

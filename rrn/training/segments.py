@@ -93,7 +93,9 @@ class Pool(tf.Module):
             for name, rows in self._examples.items()
         }
         initial = self.task.initial_state(stayed.shape[0])
-        state = tf.nest.map_structure(lambda rows: _part(rows, device), self._state)
+        state = tf.nest.map_structure(
+            lambda rows, fresh: tf.cast(_part(rows, device), fresh.dtype), self._state, initial
+        )
         chosen = {**batch, **_where(stayed, examples, fresh)}
         return chosen, _where(stayed, state, initial)
 
@@ -151,11 +153,11 @@ class Pool(tf.Module):
           state: their state after it.
           segments: how many segments they have had, 0 of those that leave.
         """
-        for name, rows in self._examples.items():
-            _part(rows, device).assign(tf.cast(batch[name], rows.dtype))
-        for rows, value in zip(tf.nest.flatten(self._state), tf.nest.flatten(state), strict=True):
-            _part(rows, device).assign(value)
-        _part(self._segments, device).assign(segments)
+        kept = [*self._examples.values(), *tf.nest.flatten(self._state), self._segments]
+        values = [*(batch[name] for name in self._examples), *tf.nest.flatten(state), segments]
+        for rows, value in zip(kept, values, strict=True):
+            part = _part(rows, device)
+            part.assign(tf.cast(value, part.dtype))
 
 
 def _part(variable, device):

@@ -133,11 +133,11 @@ def test_variables_and_slots_live_where_the_policy_says():
 # N devices and one device
 
 
-def _five_updates(babi, devices, initial):
+def _five_updates(babi, devices, initial, **how):
     """The first update's metrics and gradients, all updates' examples, the variables after five."""
     for variable, value in initial.items():
         variable.deref().assign(value)
-    trainer, inputs = make_trainer(*babi, devices)
+    trainer, inputs = make_trainer(*babi, devices, **how)
     result = {"rows": [], "examples": []}
     for update, batches in zip(range(5), zip(*inputs, strict=True), strict=False):
         metrics, finite = trainer.update_once(batches)
@@ -175,9 +175,20 @@ def one_device(clipped_babi):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 3, 4])  # 16 examples on 3 devices: 5, 5 and 6
-def test_several_devices_equal_one(clipped_babi, one_device, count):
-    several = _five_updates(clipped_babi[0], CPUS[:count], clipped_babi[1])
+@pytest.mark.parametrize(
+    "count, how",
+    [
+        (2, {}),
+        (3, {}),  # of 16 examples 5, 5 and 6
+        (4, {}),
+        (2, {"encodes_itself": True}),
+        (1, {"compiled": True}),
+        (3, {"compiled": True}),
+        (2, {"compiled": True, "encodes_itself": True}),
+    ],
+)
+def test_several_devices_equal_one(clipped_babi, one_device, count, how):
+    several = _five_updates(clipped_babi[0], CPUS[:count], clipped_babi[1], **how)
     assert several["metrics"].keys() == one_device["metrics"].keys() >= {"loss", "gradient_norm"}
     for name, pair in one_device["metrics"].items():
         for ours, theirs in zip(several["metrics"][name], pair, strict=True):

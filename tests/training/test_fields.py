@@ -48,7 +48,7 @@ def config(evaluate=EVALUATE, policy="cpu", axis="longest", **fields):
         "model": dict(load_config("ages.py").model),
         "train": train(**fields),
         "evaluate": evaluate,
-        "variables": {"policy": policy, "axis": axis},
+        "variables": {"policy": policy, "axis": axis, "encoder_device": "cpu"},
     }
 
 
@@ -190,7 +190,7 @@ def test_what_is_wrong_in_evaluate_and_variables_is_said():
     message = error_of(check_config, config({**EVALUATE, "by_stage": 1}))
     assert message == "evaluate.by_stage: expected True or False, got 1"
     message = error_of(check_config, config(policy="gpu"))
-    assert message.startswith("variables.policy: expected one of cpu, first_device, ")
+    assert message.startswith("variables.policy: expected one of auto, cpu, first_device, ")
     message = error_of(check_config, config(axis="rows"))
     assert message == "variables.axis: expected one of longest, 0, 1, 2, 3, got 'rows'"
     message = error_of(check_config, config(policy="cpu", axis="0"))

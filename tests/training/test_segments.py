@@ -39,9 +39,11 @@ def counting_update(pool, sizes, update, solved, **limits):
     for device, size in enumerate(sizes):
         rows = tf.range(first, first + size)
         batch = {"number": 10_000 * update + rows, "rows": rows, "seed": tf.constant([0, update])}
+        segments = pool.segments(device)
         chosen, state = pool.take(device, batch)
         after = {"count": state["count"] + 1}
-        metrics = pool.put(device, chosen, after, solved(chosen["number"]), **limits)
+        left, metrics = pool.leave(segments, chosen, solved(chosen["number"]), **limits)
+        pool.put(device, chosen, after, left)
         numbers += chosen["number"].numpy().tolist()
         counts += after["count"].numpy()[:, 0].tolist()
         for name, pair in metrics.items():
@@ -197,7 +199,6 @@ def test_draws_of_who_leaves_are_not_those_of_the_model():
     batch = {"seed": tf.constant([3, 4]), "rows": tf.range(50)}
     pool = counting_pool([50])
     solved = tf.ones([50], tf.bool)
-    batch["number"] = tf.range(50)
-    pool.put(0, batch, {"count": tf.ones([50, 1], tf.int32)}, solved, 9, 0.5)
+    left, _ = pool.leave(pool.segments(0), batch, solved, 9, 0.5)
     model_draws = ExampleRandom(batch["seed"], batch["rows"], 50).uniform([]).numpy()
-    assert ((pool._segments.numpy() == 0) != (model_draws < 0.5)).any()
+    assert ((left.numpy() == 0) != (model_draws < 0.5)).any()

@@ -369,7 +369,7 @@ def make_run(monkeypatch):
     train = contest_config(num_updates=0, repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"task": "contest", "model": {}, "data": {"path": ""}, "seed": 1}
-    fields["variables"] = {"policy": "cpu", "axis": "longest"}
+    fields["variables"] = {"policy": "cpu", "axis": "longest", "encoder_device": "cpu"}
     evaluate = vars(Evaluate(batch_size=12, examples=10))
     config = ConfigDict({**fields, "evaluate": evaluate, "train": train})
     return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))

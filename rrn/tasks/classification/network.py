@@ -6,7 +6,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.convolution import Conv2D
+from rrn.convolution import Conv2D, max_pool
 from rrn.layers import MLP, Linear
 
 
@@ -69,6 +69,6 @@ class ConvolutionalNetwork(tf.Module):
         for block in self.blocks:
             for layer in block:
                 images = tf.nn.relu(layer(images))
-            images = tf.nn.max_pool2d(images, 2, 2, "SAME")
+            images = max_pool(images)
         rows = tf.reshape(images, [-1, self.dense.layers[0].w.shape[0]])
         return tf.cast(self.dense(rows, after_relu), tf.float32)

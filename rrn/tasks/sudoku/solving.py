@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
 from rrn.checks import check_sizes
+from rrn.compiling import xla
 from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
@@ -133,7 +134,8 @@ class Solver:
     def __init__(self, config: ConfigDict, weights: str | Path, num_steps: int):
         self.num_steps, self.task = num_steps, Sudoku(config)
         self._segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
-        self._traced_segment = tf.function(self._segment)
+        on_gpu = bool(tf.config.list_logical_devices("GPU"))
+        self._traced_segment = xla(self._segment) if on_gpu else tf.function(self._segment)
         load_weights(weights, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:

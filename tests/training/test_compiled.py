@@ -1,0 +1,189 @@
+"""Training and evaluation compiled by XLA: the same as without it, compiled once."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.data import read_prepared
+from rrn.tasks import create_task
+from rrn.training.evaluation import Evaluator
+from rrn.training.machines import OneMachine, is_compiled
+from rrn.training.trainer import Trainer
+from tests.compare import assert_close
+from tests.helpers import CPUS, LineTask, line_config, load_config, make_trainer
+from tests.program import command, run
+from tests.test_configs import DATA, shorten
+
+TASKS = "ages", "babi", "completion", "mnist_cnn", "pretty_clevr", "sudoku", "triplet", "vgg19"
+GPU_RECIPES = "ages", "babi", "pretty_clevr", "sudoku"
+
+
+def small_task(request, name, variant="test", **fields):
+    """(config, data, task) of a recipe in float32 on a small file of its data."""
+    config = load_config(f"{name}.py", variant)
+    fixture = DATA[Path(config.data.path).stem]
+    if config.model.get("relabel") and config.task == "babi":  # needs every name in some story
+        fixture = "simulated_babi_h5"
+    config.data.path = str(request.getfixturevalue(fixture))
+    config.train.batch_size = 4
+    config.model.update(fields)
+    shorten(config)
+    data = read_prepared(config.data.path)
+    tf.random.set_seed(0)
+    return config, data, create_task(config, data)
+
+
+def results_of(made, **how):
+    """Each stage's losses, gradients and metrics of one batch, with the initial variables."""
+    trainer, inputs = make_trainer(*made, CPUS[:1], **how)
+    batches = [next(iter(dataset)) for dataset in inputs]
+    results = {}
+    for stage in trainer.plan.stages:
+        function = tf.function(trainer.gradients, autograph=False)
+        losses, gradients, metrics = function(stage, batches)
+        shown = {name: [np.array(part) for part in pair] for name, pair in metrics.items()}
+        results[stage.name] = losses, gradients, shown
+    return results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_losses_gradients_and_metrics_are_those_without_xla(name, request):
+    compute_dtype = {"compute_dtype": "float32"}
+    expected = results_of(small_task(request, name, **compute_dtype))
+    ways = [{}, {"encodes_itself": True}] if name in ("babi", "sudoku") else [{}]
+    for how in ways:
+        made = small_task(request, name, **compute_dtype)
+        found = results_of(made, compiled=True, **how)
+        assert found.keys() == expected.keys()
+        for stage, (losses, gradients, metrics) in found.items():
+            for ours, theirs in zip(losses, expected[stage][0], strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+            for own, others in zip(gradients, expected[stage][1], strict=True):
+                assert_same_gradients(own, others)
+            assert metrics.keys() == expected[stage][2].keys()
+            for kind, pair in metrics.items():
+                for ours, theirs in zip(pair, expected[stage][2][kind], strict=True):
+                    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def assert_same_gradients(ours, theirs):
+    """The same None; the others all together differ by a thousandth at most of their norm.
+
+    Rounding puts a few of a million ReLUs on the other side of zero, which changes a gradient by
+    one edge's share.
+    """
+    assert [g is None for g in ours] == [g is None for g in theirs]
+    a, b = (
+        np.concatenate([np.ravel(tf.convert_to_tensor(g)) for g in own if g is not None])
+        for own in (ours, theirs)
+    )
+    assert np.linalg.norm(a - b) <= 1e-3 * np.linalg.norm(b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_steps, recompute", [(10, False), (16, True), (11, False)])
+def test_a_loop_over_blocks_of_steps_is_the_unrolled_network(num_steps, recompute, request):
+    fields = {"compute_dtype": "float32", "hidden_size": 8, "recompute": recompute}
+    config, data, task = small_task(request, "sudoku", **fields)
+    config.model.num_steps = num_steps
+    expected = results_of((config, data, task))["train"]
+    found = results_of((config, data, task), compiled=True)["train"]
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+    assert_same_gradients(found[1][0], expected[1][0])
+
+
+def test_the_optimizer_is_compiled_where_all_variables_are():
+    config = line_config(clip_norm=0.5, l2=0.01, average_decay=0.9, optimizer="muon")
+    updates, ends = {}, {}
+    for compiled in (False, True):
+        tf.random.set_seed(0)
+        task = LineTask()
+        batch = task.make_batch(task.arrays, tf.range(6), LineRandom(), training=True)
+        batch |= {"rows": tf.range(6), "examples": tf.range(6), "seed": tf.constant([1, 2])}
+        specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, batch)
+        trainer = Trainer(task, config, CPUS[:1], [specs], compiled=compiled)
+        for _ in range(3):
+            updates[compiled], finite = trainer.update_once([batch])
+            assert finite
+        ends[compiled] = [v.numpy() for v in (*trainer.model_variables, *trainer.averages.averages)]
+        assert trainer.update == 3
+        kinds = {node.op for node in trainer.traced["train"].graph.as_graph_def().node}
+        assert ("ResourceApplyAdam" in kinds) is not compiled  # else it is in XLA's computation
+    for ours, theirs in zip(ends[True], ends[False], strict=True):
+        assert_close(ours, theirs, 1e-5)
+    for name, pair in updates[False].items():
+        np.testing.assert_allclose(updates[True][name], pair, rtol=1e-5, err_msg=name)
+
+
+class LineRandom:
+    """Draws for `LineTask.make_batch`."""
+
+    def uniform(self, shape):
+        return tf.zeros([6, *shape])
+
+
+def test_a_shape_that_differs_is_said_and_not_compiled(request, caplog):
+    config, data, task = small_task(request, "babi")
+    _, inputs = make_trainer(config, data, task, CPUS[:1])
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, config.train, CPUS[:1], specs, compiled=True)
+    assert "/device:CPU:0 is not compiled: " in caplog.text
+    assert "which may differ from batch to batch" in caplog.text
+    _, finite = trainer.update_once([next(iter(inputs[0]))])
+    assert finite
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["babi", "sudoku"])
+def test_evaluation_is_the_same(name, request):
+    config, data, task = small_task(request, name, compute_dtype="float32")
+    config.evaluate.batch_size = 4
+    arrays, outputs = data.arrays("valid"), []
+    for how in ({}, {"compiled": True}, {"compiled": True, "encodes_itself": True}):
+        task.fixed_shapes = how.get("compiled", False)
+        evaluator = Evaluator(task, config.evaluate, CPUS[:2], arrays, 0, 6, **how)
+        outputs.append(evaluator.outputs())
+    for found in outputs[1:]:
+        assert found.keys() == outputs[0].keys()
+        for key, values in found.items():
+            np.testing.assert_allclose(values, outputs[0][key], rtol=1e-4, atol=1e-5, err_msg=key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GPU_RECIPES)
+def test_the_first_updates_of_a_gpus_recipe(name, request):
+    config, data, task = small_task(request, name, "gpu", hidden_size=16)
+    how = {"encodes_itself": config.variables.encoder_device == "tower"}
+    config.train.stages = config.train.stages[:1]
+    trainer, inputs = make_trainer(config, data, task, CPUS[:1], compiled=True, **how)
+    means, bad_update = trainer.train([iter(dataset) for dataset in inputs], tf.constant(20))
+    assert bad_update == -1 and np.isfinite(means["loss"]) and trainer.update == 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_function_is_compiled_once(small_babi_h5, tmp_path):
+    """bAbI's batches differ most: in distinct sentences, beginnings and numbers of facts."""
+    arguments = command(small_babi_h5, "--jit=on", "--workdir", tmp_path, devices="cpu:2")
+    say = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "device_compilation_profiler=1"}
+    status, out, err = run(arguments, **say)
+    assert status == 0, err
+    compiled = re.findall(r"Compiled (\S+) (\d+) times", err)
+    assert len(compiled) >= 4 and {times for _, times in compiled} == {"1"}
+    # Two towers and the update; the first validation and the evaluation have two towers each.
+    assert len({name for name, _ in compiled}) == len(compiled) <= 3 + 2 + 2
+    assert "stage train: compiled and run once in " in out
+    assert out.count("evaluation: compiled and run once in ") == 2
+
+
+def test_towers_are_compiled_on_gpus_alone_unless_asked_for():
+    gpus, cpus = ["/device:GPU:0", "/device:GPU:1"], CPUS[:2]
+    assert is_compiled("auto", gpus) and not is_compiled("auto", cpus)
+    assert is_compiled("on", cpus) and not is_compiled("off", gpus)
+    assert OneMachine(gpus).compiled and not OneMachine(cpus).compiled
+    assert not os.environ.get("TF_XLA_FLAGS")  # nothing is kept where there is no GPU
