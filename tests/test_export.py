@@ -214,3 +214,21 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     with pytest.raises(ValueError, match="is there and no SavedModel"):
         export(ROOT / "pretrained/pretty_clevr_mlp.h5", tmp_path)
     assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_a_compiled_model_answers_as_the_model_does(tmp_path):
+    weights, puzzles = ROOT / "pretrained/sudoku.h5", np.zeros([2, 81], np.int32)
+    puzzles[:, :9] = [range(1, 10), range(9, 0, -1)]
+    model = load(weights, evaluation_steps=4, compute_dtype="float32")
+    export(weights, tmp_path / "saved", True, evaluation_steps=4, compute_dtype="float32")
+    saved = tf.saved_model.load(str(tmp_path / "saved"))
+    for number in (1, 2):
+        expected = model.predict({"puzzle": puzzles[:number]})
+        compiled = saved.predict({"puzzle": tf.constant(puzzles[:number])})
+        np.testing.assert_array_equal(compiled["solution"], expected["solution"])
+        assert_close(compiled["confidence"], expected["confidence"], 1e-5)
+
+
+def test_strings_cannot_be_compiled(tmp_path):
+    with pytest.raises(ValueError, match=r"XLA compiles no strings, .* story, question; .*--jit"):
+        export(ROOT / "pretrained/babi.h5", tmp_path / "saved", True)

@@ -159,3 +159,18 @@ def test_the_encoders_variables():
 def test_wrong_sentences_and_sizes_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fixed_shapes_depend_on_the_number_of_sentences_alone(seed):
+    embedding, encoder = make_encoder()
+    tokens, lengths = random_sentences(seed)
+    tree = prefix_tree(tokens, lengths, fixed_shapes=True)
+    assert {len(words) for words in tree["words"]} == {len(tokens)}
+    assert {len(parents) for parents in tree["parents"]} == {len(tokens)}
+    expected = encode(embedding, encoder, tokens, lengths)
+    assert_close(encoder(embedding, tree), expected, 1e-6)
+    specs = [tf.TensorSpec(tokens.shape, tf.int32), tf.TensorSpec(lengths.shape, tf.int32)]
+    traced = tf.function(lambda *args: prefix_tree(*args, True), autograph=False)
+    shapes = traced.get_concrete_function(*specs).structured_outputs
+    assert all(spec.shape.is_fully_defined() for spec in tf.nest.flatten(shapes))

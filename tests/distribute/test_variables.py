@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.distribute.variables import format_policies, list_variables, plan_placement, variable_sizes
+from rrn.distribute.variables import (
+    format_policies,
+    list_variables,
+    plan_placement,
+    short_device,
+    variable_sizes,
+)
 from rrn.layers import Embedding, Linear
 from rrn.reading import module_variables, read, reading_scope, shards
 from rrn.sharded import ShardedVariable
@@ -203,3 +209,32 @@ def test_the_list_has_each_shard_and_the_imbalance_of_every_policy():
 def test_a_policy_that_does_not_fit_is_an_error(policy, servers, message):
     with pytest.raises(ValueError, match=message):
         plan_placement(lambda: Linear(3, 2), policy, CPUS[:1], servers)
+
+
+@pytest.mark.parametrize(
+    ("policy", "devices", "places"),
+    [
+        ("first_device", CPUS[2:], ["CPU:2", "CPU:0"]),  # the network; the encoder
+        ("auto", CPUS[2:], ["CPU:0", "CPU:0"]),
+        ("auto", CPUS[2:3], ["CPU:0", "CPU:0"]),
+        ("cpu", CPUS[2:], ["CPU:0", "CPU:0"]),
+    ],
+)
+def test_pinned_variables_stay_on_the_cpu(policy, devices, places):
+    placement = plan_placement(LineTask, policy, devices, pinned=lambda t: t.encoder.variables)
+    with placement.scope():
+        task = LineTask()
+    found = [{short_device(v.device) for v in m.variables} for m in (task.network, task.encoder)]
+    assert found == [{place} for place in places]
+
+
+def test_the_variables_of_a_gpu_that_is_alone_are_on_it():
+    def servers(*devices, **more):
+        placement = plan_placement(LineTask, "auto", devices, **more)
+        return [placement.servers[shard.server] for (shard,) in placement.plan]
+
+    gpu, other = "/device:GPU:0", "/device:GPU:1"
+    assert set(servers(gpu)) == {gpu}
+    assert set(servers(gpu, pinned=lambda task: task.encoder.variables)) == {gpu, CPUS[0]}
+    assert set(servers(gpu, other)) == {CPUS[0]}
+    assert set(servers(gpu, servers=["/job:ps/task:0"])) == {"/job:ps/task:0"}
