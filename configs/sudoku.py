@@ -26,6 +26,9 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
   quick  2,000 updates of 8 steps with Muon and bfloat16 products, then 5,000 in carried segments:
          82.2 % solved after 64 steps, of 3,600 test boards, after 12 minutes on 2 cores of an AMD
          EPYC with AVX-512, --devices cpu:2, evaluation included.
+  gpu    9,000 updates of 512 boards in carried segments of 8 steps, from nothing: 99.7 % solved
+         after 64 steps, of those with 17 givens 97.9 % (95.8 % after 32), after 4.7 minutes of one
+         NVIDIA H200, beside two other trainings, --devices 0.
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
 """
 
