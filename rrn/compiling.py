@@ -93,6 +93,27 @@ def run_compiled(function: Callable[[], Any]) -> Any:
     return concrete()
 
 
+@contextlib.contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Within it an error of XLA's, which cannot compile an operation, says what to do.
+
+    Args:
+      what: what is compiled.
+
+    Raises:
+      ValueError: XLA cannot compile it; the message has XLA's reason.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if "tf2xla conversion failed" not in error.message:
+            raise
+        reason = re.sub(r"\{\{.*?\}\}", "", error.message.splitlines()[0]).strip()
+        raise ValueError(
+            f"{what}: XLA cannot compile it; --jit=off runs it without XLA: {reason}"
+        ) from error
+
+
 def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
     """Has what XLA compiles for GPUs kept in the user's cache, for the next process.
 

@@ -7,7 +7,15 @@ import pytest
 import tensorflow as tf
 
 from rrn import compiling
-from rrn.compiling import UnknownShapeError, is_compiling, keep_compiled, placed, run_compiled, xla
+from rrn.compiling import (
+    UnknownShapeError,
+    is_compiling,
+    keep_compiled,
+    placed,
+    refusals,
+    run_compiled,
+    xla,
+)
 from rrn.random import ExampleRandom, fold_in, uniform
 from tests.helpers import CPUS
 
@@ -45,6 +53,22 @@ def test_a_shape_that_may_differ_is_named():
 
     with pytest.raises(UnknownShapeError, match=r"^rows has the shape \(None, 3\)"):
         outer.get_concrete_function()
+
+
+def test_what_xla_cannot_compile_is_said():
+    def part():
+        return tf.py_function(lambda x: x, [tf.ones([2])], tf.float32)
+
+    with (
+        pytest.raises(ValueError, match=r"^stage first: .* --jit=off .*: Detected.* EagerPyFunc"),
+        refusals("stage first"),
+    ):
+        tf.function(lambda: run_compiled(part))()
+
+
+def test_other_errors_of_tensorflow_stay():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible"), refusals("stage"):
+        tf.ones([2]) + tf.ones([3])
 
 
 def test_what_is_not_used_may_have_any_shape():

@@ -47,12 +47,14 @@ class Tower:
       compiled: whether XLA compiles what runs on the device.
       variables: what may be read there if it is compiled, whole or in shards. XLA reads no variable
         of another device, so it is given their values.
+      said: why towers have not been compiled; the towers of one trainer say it once.
     """
 
     device: str
     encodes_itself: bool = False
     compiled: bool = False
     variables: Sequence[Variable] = ()
+    said: set[str] = dataclasses.field(default_factory=set)
 
     @property
     def encoder_device(self) -> str:
@@ -78,7 +80,9 @@ class Tower:
                 try:
                     return run_compiled(lambda: function(given))
                 except UnknownShapeError as error:
-                    logging.warning("%s is not compiled: %s.", self.device, error)
+                    if not self.said:
+                        logging.warning("Towers are not compiled: %s.", error)
+                    self.said.add(str(error))
             return function({})
 
 
@@ -100,8 +104,8 @@ def make_towers(
     Returns:
       The towers.
     """
-    variables = [*network.variables, *(encoder.variables if encodes_itself else ())]
-    return [Tower(device, encodes_itself, compiled, variables) for device in devices]
+    variables, said = [*network.variables, *(encoder.variables if encodes_itself else ())], set()
+    return [Tower(device, encodes_itself, compiled, variables, said) for device in devices]
 
 
 @dataclasses.dataclass

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from rrn.compiling import refusals
 from rrn.data import evaluation_inputs
 from rrn.distribute.towers import make_towers, tower_outputs
 from rrn.random import ExampleRandom
@@ -104,7 +105,8 @@ class Evaluator:
         arrays = {}
         for batches in zip(*inputs, strict=True):
             started = time.monotonic()
-            results = self._predict(batches)
+            with refusals("evaluation"):
+                results = self._predict(batches)
             if self._compiles:
                 report_compilation("evaluation", time.monotonic() - started)
                 self._compiles = False

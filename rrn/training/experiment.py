@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.compiling import keep_compiled
+from rrn.compiling import keep_compiled, refusals
 from rrn.data import PreparedData, read_prepared, training_inputs
 from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, wait_for
 from rrn.distribute.devices import parse_devices
@@ -277,7 +277,8 @@ class Experiment:
             ]
             compiles = self.compiled and running not in compiled
             compiled.add(running)
-            means, bad_update = update_maker.train(1 if compiles else min(until_pauses))
+            with refusals(f"stage {running}"):
+                means, bad_update = update_maker.train(1 if compiles else min(until_pauses))
             num_done = int(trainer.update)
             # Before anything is written: what is on disk stays good.
             if bad_update >= 0:

@@ -132,7 +132,7 @@ def test_a_shape_that_differs_is_said_and_not_compiled(request, caplog):
     _, inputs = make_trainer(config, data, task, CPUS[:1])
     specs = [dataset.element_spec for dataset in inputs]
     trainer = Trainer(task, config.train, CPUS[:1], specs, compiled=True)
-    assert "/device:CPU:0 is not compiled: " in caplog.text
+    assert caplog.text.count("Towers are not compiled: ") == 1
     assert "which may differ from batch to batch" in caplog.text
     _, finite = trainer.update_once([next(iter(inputs[0]))])
     assert finite
