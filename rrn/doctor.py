@@ -176,7 +176,8 @@ def _processor(cpuinfo):
     flags = found.get("flags", "").split()
     has = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
     lacks = [words for flag, words in INSTRUCTIONS.items() if flag not in flags]
-    can = f"with {', '.join(has) or 'none'}; without {', '.join(lacks) or 'none'}"
+    groups = {"with": has, "without": lacks}
+    can = "; ".join(f"{word} {', '.join(names)}" for word, names in groups.items() if names)
     can = can if flags else "whose instructions are not known"
     return f"{cores} cores of {found.get('model name', platform.machine())}, {can}"
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from rrn import compiling
 from rrn.compiling import (
     UnknownShapeError,
+    compile_fast,
     is_compiling,
     keep_compiled,
     placed,
@@ -141,12 +142,14 @@ def a_gpu(monkeypatch, tmp_path):
 
 def test_programs_are_kept_by_version_and_kind_of_gpu(a_gpu, tmp_path):
     os.environ["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=true"
+    compile_fast()
     keep_compiled(a_gpu)
     folder = tmp_path / "rrn" / "xla" / f"{tf.__version__}-NVIDIA_H200"
     assert folder.is_dir()
     assert f"--tf_xla_persistent_cache_directory={folder} " in os.environ["TF_XLA_FLAGS"]
     flags = os.environ["XLA_FLAGS"].split()
     assert f"--xla_gpu_per_fusion_autotune_cache_dir={folder}" in flags
+    assert "--xla_gpu_enable_triton_gemm=false" in flags
     assert flags[-1] == "--xla_gpu_enable_triton_gemm=true"  # the user's own comes last, and holds
 
 

@@ -276,4 +276,6 @@ def test_the_processor_in_words():
     text = doctor._processor(cpuinfo)
     has, lacks = "AVX2, AVX-512, AVX-512's bfloat16 products", "AMX's bfloat16 products"
     assert text.endswith(f" cores of AMD EPYC, with {has}; without {lacks}")
+    text = doctor._processor(f"flags\t\t: {' '.join(doctor.INSTRUCTIONS)}\n")
+    assert text.endswith(f", with {', '.join(doctor.INSTRUCTIONS.values())}")
     assert doctor._processor("").endswith(", whose instructions are not known")

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from ml_collections import ConfigDict
 
-from rrn.compiling import keep_compiled, refusals
+from rrn.compiling import compile_fast, keep_compiled, refusals
 from rrn.data import PreparedData, read_prepared, training_inputs
 from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, wait_for
 from rrn.distribute.devices import parse_devices
@@ -85,6 +85,7 @@ def carry_out(
         alone = mode == "train" and not cluster
         machines = OneMachine(parse_devices(devices), sync or not alone, jit)
         if machines.compiled and "GPU" in machines.devices[0]:
+            compile_fast()
             keep_compiled(tf.config.list_physical_devices("GPU")[0])
     if all("CPU" in device for device in machines.devices):  # there it costs nothing
         tf.config.experimental.enable_op_determinism()
