@@ -83,3 +83,59 @@ def make_examples(
         "givens": givens[order],
         "pool_puzzle": drawn[order].astype(np.int32),
     }
+
+
+def as_they_are(puzzles: np.ndarray, solutions: np.ndarray) -> dict[str, np.ndarray]:
+    """Makes an example of each puzzle, without a change.
+
+    Args:
+      puzzles: [puzzles, 81] uint8, 0 for a blank.
+      solutions: [puzzles, 81] uint8.
+
+    Returns:
+      As of `make_examples`, and "pool" [puzzles, 81] uint8, as in the file's schema.
+    """
+    givens = np.count_nonzero(puzzles, axis=1).astype(np.uint8)
+    order = givens.argsort(kind="stable")
+    return {
+        "puzzle": puzzles[order],
+        "solution": solutions[order],
+        "givens": givens[order],
+        "pool_puzzle": order.astype(np.int32),
+        "pool": puzzles,
+    }
+
+
+def mix(
+    examples: Mapping[str, np.ndarray],
+    others: Mapping[str, np.ndarray],
+    share: float,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """Adds some of other examples, drawn at random, each at most once.
+
+    Args:
+      examples, others: as of `as_they_are`.
+      share: which share of all examples is to be of the others, above 0 and below 1.
+      rng: the source of all random choices.
+
+    Returns:
+      As of `as_they_are`.
+
+    Raises:
+      DataError: there are too few of the others.
+    """
+    number = round(len(examples["givens"]) * share / (1.0 - share))
+    if not 0 < number <= len(others["givens"]):
+        raise DataError(
+            f"--mixed_share {share}: {number:,} of {len(others['givens']):,} examples; expected "
+            "at least 1 and at most all"
+        )
+    chosen = np.sort(rng.choice(len(others["givens"]), number, replace=False))
+    used, place = np.unique(others["pool_puzzle"][chosen], return_inverse=True)
+    added = {name: others[name][chosen] for name in ("puzzle", "solution", "givens")}
+    added["pool_puzzle"] = (len(examples["pool"]) + place).astype(np.int32)
+    both = {name: np.concatenate([examples[name], added[name]]) for name in added}
+    order = both["givens"].argsort(kind="stable")
+    pool = np.concatenate([examples["pool"], others["pool"][used]])
+    return {**{name: array[order] for name, array in both.items()}, "pool": pool}

@@ -15,14 +15,14 @@ from data_prep.sudoku.puzzles import (
     read_lines,
     repeats_digit,
 )
-from data_prep.sudoku.solver import solve
+from data_prep.sudoku.solver import search
 
 FEWEST_GIVENS = 17  # no puzzle with fewer has a single solution
 BATCH = 8192  # puzzles solved between two reports of progress
 
 
-def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the puzzles of a list and their solutions.
+def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the puzzles of a list, their solutions, and how hard they are.
 
     Args:
       path: the list; see `data_prep.sudoku.puzzles` for its form.
@@ -30,7 +30,7 @@ def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
       puzzles: [puzzles, 81] uint8, 0 for a blank, in the list's order. solutions: [puzzles, 81]
-      uint8.
+      uint8. guesses: [puzzles] int64; see `data_prep.sudoku.solver.search`.
 
     Raises:
       DataError: the file is cut short or empty, a line is not a puzzle, a puzzle has too few or too
@@ -48,17 +48,17 @@ def read(path: Path, most_givens: int = 80) -> tuple[np.ndarray, np.ndarray]:
     if not fits.all():
         first = fits.argmin()
         raise _error(path, first, lines, _misfit(puzzles[first], most_givens))
-    solutions = np.empty_like(puzzles)
+    solutions, guesses = np.empty_like(puzzles), np.empty(len(puzzles), np.int64)
     progress = Progress("solving", len(puzzles))
     for start in range(0, len(puzzles), BATCH):
         piece = slice(start, start + BATCH)
-        solutions[piece], counts = solve(puzzles[piece])
+        solutions[piece], counts, guesses[piece] = search(puzzles[piece])
         if (counts != 1).any():
             bad = (counts != 1).argmax()
             found = "more than one solution" if counts[bad] else "no solution"
             raise _error(path, start + bad, lines, f"has {found}; expected exactly one")
         progress.show(start + len(counts))
-    return puzzles, solutions
+    return puzzles, solutions, guesses
 
 
 def _misfit(puzzle: np.ndarray, most_givens: int) -> str:

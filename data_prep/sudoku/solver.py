@@ -41,9 +41,26 @@ def solve(
       solutions: [puzzles, 81] uint8, one of the solutions found; zeros if there is none. counts:
       [puzzles] int64, the number of solutions found, at most `max_solutions`.
     """
+    solutions, counts, _ = search(puzzles, max_solutions, rng)
+    return solutions, counts
+
+
+def search(
+    puzzles: np.ndarray, max_solutions: int = 2, rng: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Solves puzzles, counts their solutions, and measures how hard they are.
+
+    Args:
+      puzzles, max_solutions, rng: as of `solve`.
+
+    Returns:
+      solutions, counts: as of `solve`. guesses: [puzzles] int64, how often a board that no rule
+      narrowed any further was split in two. Of a puzzle with one solution it is the size of the
+      whole search, 0 if the rules alone solve it.
+    """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)
-    counts = np.zeros(len(puzzles), np.int64)
+    counts, guesses = np.zeros([2, len(puzzles)], np.int64)
     masks = np.where(puzzles == 0, ALL, np.uint16(1) << puzzles >> np.uint16(1))
     stack = _blocks(np.ascontiguousarray(masks.T), np.arange(len(puzzles)))[::-1]
     while stack:
@@ -63,12 +80,13 @@ def solve(
         wanted = possible & (counts[owner] < max_solutions)
         stuck = np.flatnonzero(wanted & ~changed & ~known)
         if len(stuck):
+            np.add.at(guesses, owner[stuck], 1)
             masks, second = _branch(masks, stuck, rng)
             stack.append((second, owner[stuck]))
         keep = np.flatnonzero(wanted & (changed | ~known))
         if len(keep):
             stack.append((masks.take(keep, axis=1), owner[keep]))
-    return solutions, np.minimum(counts, max_solutions)
+    return solutions, np.minimum(counts, max_solutions), guesses
 
 
 def _blocks(masks, owner):

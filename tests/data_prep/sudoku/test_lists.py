@@ -14,7 +14,7 @@ def test_lists_may_be_compressed_have_dots_and_windows_line_ends(generated, clue
     text = lines(generated[0]).replace("0", ".").replace("\n", "\r\n")
     other.write_bytes(gzip.compress(text.encode()))
     for path in (clues, other):
-        puzzles, solutions = lists.read(path)
+        puzzles, solutions, _ = lists.read(path)
         np.testing.assert_array_equal(puzzles, generated[0])
         np.testing.assert_array_equal(solutions, generated[1])
 
