@@ -104,7 +104,7 @@ def sudoku_arrays(number=12):
     return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
 
 
-def sudoku_trainer(num_devices, first_update=0, **fields):
+def sudoku_trainer(num_devices, first_update=0, compiled=False, **fields):
     """(trainer of a small Sudoku network in carried segments of 2 steps, its iterators)."""
     tf.random.set_seed(1)
     config = load_config("sudoku.py", "test")
@@ -114,7 +114,7 @@ def sudoku_trainer(num_devices, first_update=0, **fields):
     task, arrays = Sudoku(config.model), sudoku_arrays()
     inputs = training_inputs(task, arrays, 6, num_devices, 0, first_update)
     specs = [dataset.element_spec for dataset in inputs]
-    trainer = Trainer(task, config.train, CPUS[:num_devices], specs)
+    trainer = Trainer(task, config.train, CPUS[:num_devices], specs, compiled=compiled)
     return trainer, [iter(dataset) for dataset in inputs]
 
 
@@ -124,8 +124,9 @@ def carried(trainer):
     return [tf.convert_to_tensor(variable).numpy() for variable in tf.nest.flatten(variables)]
 
 
-def test_several_devices_equal_one():
-    (one, inputs), (three, three_inputs) = sudoku_trainer(1), sudoku_trainer(3)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_several_devices_equal_one(compiled):
+    (one, inputs), (three, three_inputs) = sudoku_trainer(1), sudoku_trainer(3, compiled=compiled)
     means, _ = one.train(inputs, tf.constant(7))
     others, _ = three.train(three_inputs, tf.constant(7))
     for a, b in zip(carried(one), carried(three), strict=True):
