@@ -181,8 +181,6 @@ def one_device(clipped_babi):
         (2, {}),
         (3, {}),  # of 16 examples 5, 5 and 6
         (4, {}),
-        (2, {"encodes_itself": True}),
-        (1, {"compiled": True}),
         (3, {"compiled": True}),
         (2, {"compiled": True, "encodes_itself": True}),
     ],
