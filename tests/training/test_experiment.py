@@ -82,6 +82,7 @@ def line_run(tmp_path, results, **fields):
     checkpoints.track(trainer)
     run = types.SimpleNamespace(
         about={"config": "line"},
+        compiled=False,
         constants={},
         config=types.SimpleNamespace(train=config),
         data=None,
