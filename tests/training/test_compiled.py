@@ -85,7 +85,7 @@ def assert_same_gradients(ours, theirs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_steps, recompute", [(4, False), (6, True), (3, False)])
+@pytest.mark.parametrize("num_steps, recompute", [(4, False), (3, True)])
 def test_a_loop_over_blocks_of_steps_is_the_unrolled_network(
     num_steps, recompute, request, monkeypatch
 ):
@@ -159,7 +159,8 @@ def test_evaluation_is_the_same(name, request):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GPU_RECIPES)
 def test_the_first_updates_of_a_gpus_recipe(name, request):
-    config, data, task = small_task(request, name, "gpu", hidden_size=16)
+    fields = {"hidden_size": 16, **({"max_facts": 6} if name == "babi" else {})}
+    config, data, task = small_task(request, name, "gpu", **fields)
     how = {"encodes_itself": config.variables.encoder_device == "tower"}
     config.train.stages = config.train.stages[:1]
     trainer, inputs = make_trainer(config, data, task, CPUS[:1], compiled=True, **how)
