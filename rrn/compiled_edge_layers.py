@@ -5,7 +5,7 @@ writing tensors of edges, so that the fewest passes over them are the fastest wa
 
 - All graphs are one block. Senders' rows are taken by their numbers in the whole batch: XLA would
   transpose the edges for a gather within each graph.
-- Bias and ReLU are written in the products' type, so that cuBLAS does them within the product.
+- Bias and ReLU are computed in the products' type. XLA does them in one kernel after the product.
 - The last bias's gradient needs no edges: Σ_edges d_L = Σ_j n_j y_j, with n_j how many of the edges
   to j have e_L > 0, which is counted while e_L is summed.
 - The other biases' gradients are products with a few rows of ones. XLA's own sum over all rows
@@ -20,7 +20,7 @@ import tensorflow as tf
 if TYPE_CHECKING:  # graphs take their sums from here
     from rrn.graphs import RegularGraph
 
-ONES = 8  # rows; XLA makes a sum of the product with one
+ONES = 8  # rows: a product with a single one is a sum to XLA
 
 
 def message_sums(

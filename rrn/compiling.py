@@ -17,8 +17,8 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-# Products by cuBLAS alone: Triton's take XLA half a minute to try, and none was faster. And all
-# cores compile.
+# Products by cuBLAS alone: to try Triton's takes XLA half a minute, and updates were no faster with
+# them. And all cores compile.
 FAST_TO_COMPILE = (
     "--xla_gpu_enable_triton_gemm=false --xla_gpu_enable_llvm_module_compilation_parallelism=true "
     f"--xla_gpu_force_compilation_parallelism={os.cpu_count() or 1}"
@@ -36,7 +36,7 @@ def is_compiling() -> bool:
     """Tells whether what is being traced in this thread is for XLA.
 
     Returns:
-      Whether it is. A network then loops over its steps: unrolled, they take XLA minutes.
+      Whether it is. Modules then compute what XLA fuses well.
     """
     return getattr(_local, "compiling", False)
 

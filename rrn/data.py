@@ -271,7 +271,7 @@ def training_inputs(
 
     def pipeline(first, last):
         updates = tf.data.Dataset.counter(first_update)
-        calls = max(1, (os.cpu_count() or 1) // 2 // num_devices)  # the order stays
+        calls = _parallel_calls(num_devices)
         batches = updates.map(lambda u: batch_of(u, first, last), num_parallel_calls=calls)
         return batches.prefetch(4).with_options(_without_tuning())
 
@@ -280,6 +280,11 @@ def training_inputs(
         with tf.device(cpus[d]) if cpus else contextlib.nullcontext():
             pipelines.append(pipeline(*device_slice(batch_size, num_devices, d)))
     return pipelines
+
+
+def _parallel_calls(num_devices):
+    """How many batches of a device are made at a time: half of the cores make batches."""
+    return max(1, (os.cpu_count() or 1) // 2 // num_devices)
 
 
 def _without_tuning():
@@ -348,8 +353,7 @@ def evaluation_inputs(
 
     def pipeline(device):
         indices = tf.data.Dataset.range(device, num_batches * num_devices, num_devices)
-        calls = max(1, (os.cpu_count() or 1) // 2 // num_devices)
-        batches = indices.map(batch_of, num_parallel_calls=calls)
+        batches = indices.map(batch_of, num_parallel_calls=_parallel_calls(num_devices))
         return batches.prefetch(2).with_options(_without_tuning())
 
     return [pipeline(device) for device in range(num_devices)]

@@ -75,13 +75,18 @@ def make_examples(
         solution = np.take_along_axis(relabelled, solutions[drawn] - 1, axis=1)
         levels.append((np.where(shown, solution, 0), solution, drawn))
     puzzle, solution, drawn = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+    return _by_givens(puzzle, solution, drawn)
+
+
+def _by_givens(puzzle, solution, pool_puzzle):
+    """Examples as in the file's schema, in order of their numbers of givens."""
     givens = np.count_nonzero(puzzle, axis=1).astype(np.uint8)
     order = givens.argsort(kind="stable")
     return {
         "puzzle": puzzle[order],
         "solution": solution[order],
         "givens": givens[order],
-        "pool_puzzle": drawn[order].astype(np.int32),
+        "pool_puzzle": pool_puzzle[order].astype(np.int32),
     }
 
 
@@ -95,15 +100,7 @@ def as_they_are(puzzles: np.ndarray, solutions: np.ndarray) -> dict[str, np.ndar
     Returns:
       As of `make_examples`, and "pool" [puzzles, 81] uint8, as in the file's schema.
     """
-    givens = np.count_nonzero(puzzles, axis=1).astype(np.uint8)
-    order = givens.argsort(kind="stable")
-    return {
-        "puzzle": puzzles[order],
-        "solution": solutions[order],
-        "givens": givens[order],
-        "pool_puzzle": order.astype(np.int32),
-        "pool": puzzles,
-    }
+    return {**_by_givens(puzzles, solutions, np.arange(len(puzzles))), "pool": puzzles}
 
 
 def mix(
@@ -133,9 +130,8 @@ def mix(
         )
     chosen = np.sort(rng.choice(len(others["givens"]), number, replace=False))
     used, place = np.unique(others["pool_puzzle"][chosen], return_inverse=True)
-    added = {name: others[name][chosen] for name in ("puzzle", "solution", "givens")}
-    added["pool_puzzle"] = (len(examples["pool"]) + place).astype(np.int32)
-    both = {name: np.concatenate([examples[name], added[name]]) for name in added}
-    order = both["givens"].argsort(kind="stable")
+    added = others["puzzle"][chosen], others["solution"][chosen], len(examples["pool"]) + place
+    own = (examples[name] for name in ("puzzle", "solution", "pool_puzzle"))
+    both = [np.concatenate(pair) for pair in zip(own, added, strict=True)]
     pool = np.concatenate([examples["pool"], others["pool"][used]])
-    return {**{name: array[order] for name, array in both.items()}, "pool": pool}
+    return {**_by_givens(*both), "pool": pool}
