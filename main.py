@@ -11,9 +11,9 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 from absl import app, flags, logging
-from ml_collections import ConfigDict, config_flags
 
-from data_prep.failures import error_line, find_place
+from data_prep.failures import error_line
+from rrn.config_file import UsageError, read_config, split_arguments
 
 USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
 
@@ -27,45 +27,12 @@ def end(what, status=1):
     sys.exit(status)
 
 
-def config_error(error):
-    """Ends the program for what reading flags or executing the config file has raised."""
-    file = re.findall(r"^--?config[=\n](.+)$", "\n".join(sys.argv), re.MULTILINE)
-    file = f"--config={file[-1]}" if file else "--config"
-    what = str(error).strip().splitlines() or [""]
-    what = what[-1].strip().removeprefix("ValueError: ").removeprefix("flag ")
-    if getattr(error, "name", None) == "get_config":
-        end(f"{file}: no get_config in it; expected a function that returns the config")
-    if place := find_place(error, __file__):
-        end(f"{file}: {what or type(error).__name__} (raised in {place})")
-    if isinstance(error, SystemExit):  # of --help
-        raise error
-    if isinstance(error, (AttributeError, LookupError)):
-        what = "no such field in the config: " + what.strip("\"'")
-    elif not isinstance(error, flags.Error) or "parsing config file" in str(error):
-        # A file that is no Python file has no place.
-        end(f"{file}: {what}")
-    end(what, USAGE)
-
-
 def parse_flags(argv):
-    if re.search(r" --?(mode[ =]solve|puzzle)\b", " ".join(argv)):
-        end("`python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py", USAGE)
     try:
+        argv, changes = split_arguments(argv)
         arguments = flags.FLAGS(argv)
-        name = config_flags.get_config_filename(flags.FLAGS["config"])
-    except (Exception, SystemExit) as error:  # a config file may raise anything
-        config_error(error)
-    if not os.path.isfile(path := name.partition(":")[0]):
-        end(f"--config={name}: no file {path}; configs/ has one for each experiment")
-    config = flags.FLAGS["config"].value
-    if not isinstance(config, ConfigDict):
-        try:
-            _ = config.task  # raises what executing the file has raised, if that was an OSError
-        except Exception as error:
-            if isinstance(error, OSError):
-                config_error(error)
-        found = type(config).__name__
-        end(f"--config={name}: get_config gave a {found}; expected a ConfigDict")
+    except (flags.Error, UsageError) as error:
+        end(str(error).strip().removeprefix("flag "), USAGE)
     if len(arguments) > 1:
         end(f"unexpected arguments: {' '.join(arguments[1:])}; flags begin with --", USAGE)
     for name in "workdir", "weights", "local_cluster":
@@ -73,17 +40,14 @@ def parse_flags(argv):
             end(f"--{name}=: empty; give a value, or leave the flag out", USAGE)
     if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
         logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many
-    return arguments
+    return changes
 
 
-try:  # with fields of the default config on the command line, this reads them
-    CONFIG = config_flags.DEFINE_config_file(
-        "config",
-        "configs/babi.py",
-        "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
-    )
-except (Exception, SystemExit) as error:
-    config_error(error)
+CONFIG = flags.DEFINE_string(
+    "config",
+    "configs/babi.py",
+    "The experiment, FILE or FILE:VARIANT; --config.FIELD=VALUE changes it.",
+)
 DEVICES = flags.DEFINE_string(
     "devices",
     "auto",
@@ -128,16 +92,17 @@ RESTART = flags.DEFINE_bool(
 )
 
 
-def main(_):
-    from rrn.distribute import find_cluster
-    from rrn.training import run
-
-    name = config_flags.get_config_filename(flags.FLAGS["config"])
-    name = name.removeprefix(f"{os.path.dirname(os.path.abspath(__file__))}/")
+def main(changes):
+    name = CONFIG.value.removeprefix(f"{os.path.dirname(os.path.abspath(__file__))}/")
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:
+        config = read_config(CONFIG.value, changes)
+        from rrn.distribute import find_cluster
+        from rrn.training import run
+
+        fields = [field.removeprefix("model.") for field, _ in changes if "model." in field[:6]]
         run(
-            CONFIG.value,
+            config,
             name,
             MODE.value,
             DEVICES.value,
@@ -149,12 +114,10 @@ def main(_):
             startup_timeout=STARTUP_TIMEOUT.value,
             restart=RESTART.value,
             jit=JIT.value,
-            model_fields={
-                field.removeprefix("model."): value
-                for field, value in config_flags.get_override_values(flags.FLAGS["config"]).items()
-                if field.startswith("model.")
-            },
+            model_fields={field: getattr(config.model, field) for field in fields},
         )
+    except UsageError as error:
+        end(error, USAGE)
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
         end("interrupted; the same command goes on from the last checkpoint")
     except Exception as error:

@@ -23,6 +23,7 @@ from benchmarks import harness
 from benchmarks.timing import Case
 from configs import babi as babi_config
 from rrn import plain
+from rrn.config import replace
 from rrn.data import read_prepared, training_inputs
 from rrn.tasks.babi import Babi
 
@@ -59,11 +60,11 @@ class PlainBabi(Babi):
 
 
 def config_of(batch_size, dtype, num_steps):
-    config = babi_config.get_config()
-    config.train.batch_size = batch_size
-    config.model.compute_dtype = dtype
-    config.model.num_steps = num_steps
-    return config
+    return replace(
+        babi_config.get_config(),
+        model={"compute_dtype": dtype, "num_steps": num_steps},
+        train={"batch_size": batch_size},
+    )
 
 
 def numbers(data, batch_size):
@@ -103,7 +104,8 @@ def case(data, edges, nodes, batch_size, num_steps, mode, compiled, batches):
 
     def make():
         config = config_of(batch_size, dtype, num_steps)
-        config.variables.encoder_device = "tower" if "tower" in mode else "cpu"
+        place = "tower" if "tower" in mode else "cpu"
+        config = replace(config, variables={"encoder_device": place})
         task_class = PlainBabi if formulation == "plain" else Babi
         create = functools.partial(task_class, config.model, data)
         return harness.training_step(create, config, data.arrays("train"), compiled, batches)

@@ -20,6 +20,7 @@ from benchmarks.timing import Case
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn import plain
+from rrn.config import replace
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
 
@@ -67,9 +68,9 @@ def random_arrays(number=100):
 def training_step(name, mode, batch_size, compiled):
     """A training step of the task `name`, a function of anything."""
     formulation, dtype = mode.split()
-    create_task, config = TASKS[name][0], TASKS[name][1].get_config()
-    config.train.batch_size = batch_size
-    config.model.compute_dtype = dtype
+    create_task, configs = TASKS[name]
+    fields = {"model": {"compute_dtype": dtype}, "train": {"batch_size": batch_size}}
+    config = replace(configs.get_config(), **fields)
 
     def create():
         task = create_task(config.model)

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from benchmarks import harness, timing
 from benchmarks.parameter_servers_sockets import tcp_bytes
+from rrn.settings import change
 from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,14 +131,14 @@ def describe_model(model, changes):
     }
     file, _, variant = model.partition(":")
     config = importlib.import_module(f"configs.{file}").get_config(variant)
-    config.lock()  # a field that it lacks is an error
-    config.update_from_flattened_dict(settings)
+    for field, value in settings.items():
+        config = change(config, field, str(value))
     data = read_prepared(config.data.path)
     return {
         "batch_size": config.train.batch_size,
         "settings": settings,
         "notes": data.attributes["notes"],
-        "variables": variable_sizes(lambda: create_task(config, data)),
+        "variables": variable_sizes(lambda: create_task(config.model, data)),
     }
 
 

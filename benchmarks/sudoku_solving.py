@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from benchmarks import harness, timing
+from rrn.config import replace
 from rrn.tasks.sudoku.puzzles import read_puzzles
 from rrn.tasks.sudoku.solving import (
     BATCH,
@@ -80,7 +80,7 @@ def main():
     weights, ways = find_weights(arguments.weights), {}
     for dtype in arguments.dtypes:
         for num_steps in (32, 64):
-            config = ConfigDict({**PAPER_MODEL, "compute_dtype": dtype})
+            config = replace(PAPER_MODEL, compute_dtype=dtype)
             solver = Solver(config, weights, num_steps)
             ways |= {(num_steps, dtype, way): make(solver) for way, make in WAYS.items()}
     rows = measure(ways, puzzles[chosen], arguments.repeats)

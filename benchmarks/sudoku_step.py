@@ -25,6 +25,7 @@ from benchmarks import harness
 from benchmarks.timing import Case
 from configs import sudoku as sudoku_config
 from rrn import plain
+from rrn.config import replace
 from rrn.tasks.sudoku import Sudoku
 
 MODES = [
@@ -56,11 +57,12 @@ def random_boards(number):
 def training_step(mode, batch_size, num_steps, compiled):
     """A training step of `mode`, a function of anything."""
     *formulation, dtype = mode.split()
-    config = sudoku_config.get_config()
-    config.train.batch_size = batch_size
-    config.model.compute_dtype = dtype
-    config.model.num_steps = num_steps
-    config.model.recompute = "recompute" in formulation
+    recompute = "recompute" in formulation
+    config = replace(
+        sudoku_config.get_config(),
+        model={"compute_dtype": dtype, "num_steps": num_steps, "recompute": recompute},
+        train={"batch_size": batch_size},
+    )
     task_class = PlainSudoku if "plain" in formulation else Sudoku
 
     def create():

@@ -20,27 +20,20 @@ Variants; accuracy in percent at distances from 0 on, one seed:
 
 from typing import Any
 
-from ml_collections import ConfigDict
+from configs import look_up, shorten
+from rrn.config import Constant, Cosine, Data, Evaluate, Experiment, Muon, Stage, Train, replace
+from rrn.tasks import ages
 
-from configs import Evaluate, Train, experiment, look_up, shorten
+COSINE = Cosine(warmup_updates=200)
 
 
-def paper() -> ConfigDict:
-    return experiment(
-        task="ages",
-        data="data/ages.h5",
-        model={
-            "hidden_size": 128,
-            "num_steps": 8,
-            "readout_dropout": 0.5,
-            "node_loss": 0.0,  # weight of the loss of all people's ages, in training
-            "sinusoids": False,  # initially in the weights of years and ages
-            "compute_dtype": "float32",
-        },
+def paper() -> Experiment:
+    return Experiment(
+        model=ages.Model(),
+        data=Data(path="data/ages.h5"),
         train=Train(
             batch_size=128,
             num_updates=10_000_000,
-            optimizer="adam",
             learning_rate=1e-4,
             evaluate_every_updates=10_000,
             validation_examples=20_000,
@@ -50,71 +43,68 @@ def paper() -> ConfigDict:
     )
 
 
-def stage(people: int, steps: int, **train: Any) -> dict[str, Any]:
-    return {
-        "name": f"people_{people}",
-        "options": {"num_people": people, "num_steps": steps},
-        **train,
-    }
+def ours() -> Experiment:
+    """What our own recipes share."""
+    # One-hots in, classes out.
+    exclude = "^input_fn/linear_0|^readout/linear_3|^node_readout/linear_2"
+    return replace(
+        paper(),
+        model={"readout_dropout": 0.0, "node_loss": 1.0, "sinusoids": True},
+        train={
+            "batch_size": 256,
+            "optimizer": Muon(exclude=exclude),
+            "learning_rate": 3e-3,
+            "schedule": Constant(warmup_updates=200),
+            "clip_norm": 1.0,
+            "evaluate_every_updates": 6_500,
+            "checkpoint_every_seconds": 60,
+        },
+        evaluate={"by_stage": False, "examples": 200_000},  # of 1.7 million
+    )
 
 
-def cpu() -> ConfigDict:
+def of_people(people: int, steps: int, **fields: Any) -> Stage:
+    """A stage with questions about so many people."""
+    (stage,) = ours().train.stages
+    options = {"num_people": people, "num_steps": steps}
+    return replace(stage, **{"name": f"people_{people}", "options": options, **fields})
+
+
+def cpu() -> Experiment:
     """With 8 people the rate falls to zero twice."""
-    config = paper()
-    config.model.readout_dropout = 0.0
-    config.model.node_loss = 1.0
-    config.model.sinusoids = True
-    config.train.batch_size = 256
-    config.train.num_updates = 0
-    config.train.stages = (
-        stage(3, 3, num_updates=3_000),
-        stage(5, 5, num_updates=4_500, learning_rate=2e-3),
-        stage(8, 8, num_updates=5_500, learning_rate=1e-3, decay="cosine"),
-        stage(8, 8, name="people_8_on", num_updates=6_000, learning_rate=7e-4, decay="cosine"),
+    stages = (
+        of_people(3, 3, num_updates=3_000),
+        of_people(5, 5, num_updates=4_500, learning_rate=2e-3),
+        of_people(8, 8, num_updates=5_500, learning_rate=1e-3, schedule=COSINE),
+        of_people(8, 8, name="people_8_on", num_updates=6_000, learning_rate=7e-4, schedule=COSINE),
     )
-    config.train.optimizer = "muon"
-    # one-hots in, classes out
-    config.train.muon_exclude = "^input_fn/linear_0|^readout/linear_3|^node_readout/linear_2"
-    config.train.learning_rate = 3e-3
-    config.train.warmup_updates = 200
-    config.train.clip_norm = 1.0
-    config.train.evaluate_every_updates = 6_500
-    config.train.checkpoint_every_seconds = 60
-    config.evaluate.by_stage = False
-    config.evaluate.examples = 200_000  # of 1.7 million
-    return config
+    return replace(ours(), train={"stages": stages})
 
 
-def gpu() -> ConfigDict:
+def gpu() -> Experiment:
     """As cpu, with four times its questions in an update."""
-    config = cpu()
-    config.train.batch_size = 1_024
-    config.train.stages = (
-        stage(3, 3, num_updates=2_000),
-        stage(5, 5, num_updates=3_000, learning_rate=2e-3),
-        stage(8, 8, num_updates=4_000, learning_rate=1.5e-3, decay="cosine"),
-        stage(8, 8, name="people_8_on", num_updates=4_000, learning_rate=1e-3, decay="cosine"),
+    stages = (
+        of_people(3, 3, num_updates=2_000),
+        of_people(5, 5, num_updates=3_000, learning_rate=2e-3),
+        of_people(8, 8, num_updates=4_000, learning_rate=1.5e-3, schedule=COSINE),
+        of_people(8, 8, name="people_8_on", num_updates=4_000, learning_rate=1e-3, schedule=COSINE),
     )
-    config.evaluate.batch_size = 8_192
-    return config
+    train = {"batch_size": 1_024, "stages": stages}
+    return replace(ours(), train=train, evaluate={"batch_size": 8_192})
 
 
-def quick() -> ConfigDict:
-    config = cpu()
-    config.model.num_steps = 4
-    config.train.stages = (
-        stage(3, 3, num_updates=3_000),
-        stage(5, 4, num_updates=1_500, learning_rate=2e-3),
-        stage(8, 4, num_updates=1_000, learning_rate=1e-3, decay="cosine"),
+def quick() -> Experiment:
+    stages = (
+        of_people(3, 3, num_updates=3_000),
+        of_people(5, 4, num_updates=1_500, learning_rate=2e-3),
+        of_people(8, 4, num_updates=1_000, learning_rate=1e-3, schedule=COSINE),
     )
-    config.evaluate.examples = 20_000
-    return config
+    train, evaluate = {"stages": stages}, {"examples": 20_000}
+    return replace(ours(), model={"num_steps": 4}, train=train, evaluate=evaluate)
 
 
-def test() -> ConfigDict:
-    config = paper()
-    shorten(config, examples=256)
-    return config
+def test() -> Experiment:
+    return shorten(paper(), examples=256)
 
 
 RECIPES = {"": paper, "cpu": cpu, "gpu": gpu, "quick": quick, "test": test}

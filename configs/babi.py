@@ -36,32 +36,30 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
 
 from typing import Any
 
-from ml_collections import ConfigDict
+from configs import look_up, shorten
+from rrn.config import (
+    Constant,
+    Cosine,
+    Data,
+    Evaluate,
+    Experiment,
+    Muon,
+    Stage,
+    Train,
+    replace,
+)
+from rrn.tasks import babi
 
-from configs import Evaluate, Train, experiment, look_up, shorten
+CONSTANT = Constant(warmup_updates=200)
 
 
-def paper() -> ConfigDict:
-    return experiment(
-        task="babi",
-        data="data/babi.h5",
-        model={
-            "embedding_size": 32,
-            "encoding_size": 32,
-            "hidden_size": 128,
-            "max_facts": 20,
-            "num_steps": 3,
-            "readout_dropout": 0.5,
-            "num_parts": 8,
-            "normal_embeddings": False,  # initially, not Glorot's
-            "node_loss": 0.0,  # weight of the loss of what facts tell of topics, in training
-            "relabel": False,  # phrases that play the same part exchange places, in training
-            "compute_dtype": "float32",
-        },
+def paper() -> Experiment:
+    return Experiment(
+        model=babi.Model(),
+        data=Data(path="data/babi.h5"),
         train=Train(
             batch_size=512,
             num_updates=5_000_000,
-            optimizer="adam",
             learning_rate=2e-4,
             l2=1e-5,
             evaluate_every_updates=5_000,
@@ -71,135 +69,132 @@ def paper() -> ConfigDict:
     )
 
 
-def ours() -> ConfigDict:
+def ours() -> Experiment:
     """What our own recipes share."""
-    config = paper()
-    config.model.readout_dropout = 0.0
-    config.model.num_parts = 6
-    config.train.warmup_updates = 200
-    config.train.decay = "cosine"
-    config.train.clip_norm = 1.0
-    config.train.checkpoint_every_seconds = 60
-    return config
+    return replace(
+        paper(),
+        model={"readout_dropout": 0.0, "num_parts": 6},
+        train={
+            "schedule": Cosine(warmup_updates=200),
+            "clip_norm": 1.0,
+            "checkpoint_every_seconds": 60,
+        },
+    )
 
 
-def plain() -> ConfigDict:
-    config = ours()
-    config.model.normal_embeddings = True
-    config.train.batch_size = 128
-    config.train.num_updates = 24_000
-    config.train.optimizer = "muon"
-    config.train.muon_exclude = "^embedding|^readout/linear_2"  # words in, words out
-    config.train.learning_rate = 1.5e-3
-    config.train.evaluate_every_updates = 3_000
-    return config
+def plain() -> Experiment:
+    return replace(
+        ours(),
+        model={"normal_embeddings": True},
+        train={
+            "batch_size": 128,
+            "num_updates": 24_000,
+            "optimizer": Muon(exclude="^embedding|^readout/linear_2"),  # words in, words out
+            "learning_rate": 1.5e-3,
+            "evaluate_every_updates": 3_000,
+        },
+    )
 
 
-def told() -> ConfigDict:
+def told() -> Experiment:
     """What the recipes share that learn what facts tell, and draw by error."""
-    config = plain()
-    config.model.node_loss = 0.2
-    config.train.average_decay = 0.998
-    config.train.error_share = 0.5
-    config.train.evaluate_every_updates = 1_000
-    config.train.validation_examples = 4_000
-    return config
+    return replace(
+        plain(),
+        model={"node_loss": 0.2},
+        train={
+            "average_decay": 0.998,
+            "error_share": 0.5,
+            "evaluate_every_updates": 1_000,
+            "validation_examples": 4_000,
+        },
+    )
 
 
-def told_from(facts: int, keep_names: bool = False, **train: Any) -> dict[str, Any]:
+def told_from(stage: Stage, facts: int, keep_names: bool = False, **fields: Any) -> Stage:
     """A stage in which the loss "told" is about at most `facts` facts of each story."""
     options = {"told_facts": facts, "keep_names": keep_names}
-    return {"name": f"facts_{facts}", "options": options, "decay": "constant", **train}
+    return replace(stage, name=f"facts_{facts}", options=options, schedule=CONSTANT, **fields)
 
 
-def quick() -> ConfigDict:
-    config = told()
-    config.model.num_steps = 1
-    config.model.relabel = True
-    config.train.num_updates = 0
-    config.train.stages = (
-        told_from(3, num_updates=4_000, error_share=0.0),
-        {"name": "stories", "num_updates": 7_000},
+def quick() -> Experiment:
+    config = replace(told(), model={"num_steps": 1, "relabel": True}, evaluate={"by_stage": False})
+    (stage,) = config.train.stages
+    stages = (
+        told_from(stage, 3, num_updates=4_000, error_share=0.0),
+        replace(stage, name="stories", num_updates=7_000),
     )
-    config.evaluate.by_stage = False
-    return config
+    return replace(config, train={"stages": stages})
 
 
-def hour() -> ConfigDict:
-    config = quick()
-    config.model.compute_dtype = "bfloat16"
-    config.train.learning_rate = 1e-3
-    first = {"learning_rate": 1.5e-3, "error_share": 0.0}
-    constant = {"decay": "constant"}
+def hour() -> Experiment:
+    config = replace(
+        quick(),
+        model={"compute_dtype": "bfloat16"},
+        train={"learning_rate": 1e-3},
+        evaluate={"passes": 8},
+    )
+    *_, stage = config.train.stages
     kept, untold = {"keep_names": True}, {"told": False}
-    answers = {"modules": ("encoder", "network.rrn", "network.readout")}
-    config.train.stages = (
-        told_from(3, keep_names=True, num_updates=4_000, **first),
-        told_from(5, keep_names=True, num_updates=2_000),
-        {"name": "stories", "num_updates": 8_000, "options": kept, **constant},
-        {
-            "name": "answers",
-            "num_updates": 13_000,
-            "options": kept | untold,
-            **constant,
-            **answers,
-            "error_share": 0.8,
-        },
-        {"name": "exchanged", "num_updates": 20_000, "options": untold, **answers},
+    answers = ("encoder", "network.rrn", "network.readout")
+    stages = (
+        told_from(stage, 3, True, num_updates=4_000, learning_rate=1.5e-3, error_share=0.0),
+        told_from(stage, 5, True, num_updates=2_000),
+        replace(stage, name="stories", num_updates=8_000, options=kept, schedule=CONSTANT),
+        replace(
+            stage,
+            name="answers",
+            num_updates=13_000,
+            options=kept | untold,
+            schedule=CONSTANT,
+            modules=answers,
+            error_share=0.8,
+        ),
+        replace(stage, name="exchanged", num_updates=20_000, options=untold, modules=answers),
     )
-    config.evaluate.passes = 8
-    return config
+    return replace(config, train={"stages": stages})
 
 
-def gpu() -> ConfigDict:
+def gpu() -> Experiment:
     """As hour, with four times its questions in an update, and a third of its updates."""
     config = hour()
-    config.train.batch_size = 512
-    config.train.learning_rate = 1.5e-3
-    config.train.average_decay = 0.995
-    config.train.stages = tuple(
-        {**stage, "num_updates": updates}
-        for stage, updates in zip(
-            config.train.stages, (1_500, 1_000, 3_000, 4_000, 6_500), strict=True
-        )
+    num_updates = 1_500, 1_000, 3_000, 4_000, 6_500
+    stages = [
+        replace(stage, num_updates=updates, learning_rate=1.5e-3)
+        for stage, updates in zip(config.train.stages, num_updates, strict=True)
+    ]
+    return replace(
+        config,
+        train={"batch_size": 512, "average_decay": 0.995, "stages": stages},
+        evaluate={"batch_size": 2_000},
+        variables={"encoder_device": "tower"},
     )
-    config.evaluate.batch_size = 2_000
-    config.variables.encoder_device = "tower"
-    return config
 
 
-def supplemented() -> ConfigDict:
-    config = hour()
-    config.data.path = "data/babi_simulated_3.h5"
-    return config
+def supplemented() -> Experiment:
+    return replace(hour(), data={"path": "data/babi_simulated_3.h5"})
 
 
-def simulated() -> ConfigDict:
-    config = hour()
-    config.data.path = "data/babi_like_released.h5"
-    config.evaluate.path = "data/babi.h5"
-    return config
+def simulated() -> Experiment:
+    path = "data/babi_like_released.h5"
+    return replace(hour(), data={"path": path}, evaluate={"path": "data/babi.h5"})
 
 
-def frozen_encoders() -> ConfigDict:
-    config = ours()
-    config.model.compute_dtype = "bfloat16"
-    config.train.batch_size = 64
-    config.train.num_updates = 0
-    config.train.stages = (
-        {"name": "network", "num_updates": 2_500, "modules": ("network",)},
-        {"name": "all", "num_updates": 5_000},
+def frozen_encoders() -> Experiment:
+    config = replace(
+        ours(),
+        model={"compute_dtype": "bfloat16"},
+        train={"batch_size": 64, "learning_rate": 1e-3, "evaluate_every_updates": 3_750},
     )
-    config.train.learning_rate = 1e-3
-    config.train.evaluate_every_updates = 3_750
-    return config
+    (stage,) = config.train.stages
+    stages = (
+        replace(stage, name="network", num_updates=2_500, modules=("network",)),
+        replace(stage, name="all", num_updates=5_000),
+    )
+    return replace(config, train={"stages": stages})
 
 
-def test() -> ConfigDict:
-    config = paper()
-    config.model.num_parts = 3
-    shorten(config)
-    return config
+def test() -> Experiment:
+    return shorten(replace(paper(), model={"num_parts": 3}))
 
 
 RECIPES = {

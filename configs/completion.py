@@ -22,68 +22,51 @@ Variants; each result is of the test split, within the hole, after all stages:
   test    Three updates of each stage on the images of quick, to see whether everything runs.
 """
 
-from typing import Any
+from configs import look_up
+from rrn.config import (
+    Constant,
+    Cosine,
+    Data,
+    Evaluate,
+    Experiment,
+    Objective,
+    Stage,
+    Train,
+    replace,
+)
+from rrn.tasks import completion
 
-from ml_collections import ConfigDict
+Stages = tuple[Stage, ...]
+GENERATOR, DISCRIMINATOR = ("network.completion",), ("network.discriminator",)
 
-from configs import Evaluate, Train, experiment, look_up
 
-
-def three_stages(
-    completion: int, discriminator: int, both: int, **first: Any
-) -> tuple[dict[str, Any], ...]:
+def three_stages(objective: Objective, first: int, second: int, third: int) -> Stages:
     """Makes the plan. Its third stage has two objectives, a loss for each module.
 
     Args:
-      completion, discriminator, both: the numbers of updates of the stages.
-      **first: other fields of the first stage.
+      objective: what all objectives share.
+      first, second, third: the numbers of updates of the stages.
 
     Returns:
       The stages.
     """
-    generator, judge = ("network.completion",), ("network.discriminator",)
+    judge = replace(objective, loss="discriminator", modules=DISCRIMINATOR)
+    fit = replace(objective, loss="reconstruction", modules=GENERATOR)
+    generator = replace(objective, loss="generator", modules=GENERATOR)
     return (
-        {
-            "name": "completion",
-            "num_updates": completion,
-            "loss": "reconstruction",
-            "modules": generator,
-            **first,
-        },
-        {
-            "name": "discriminator",
-            "num_updates": discriminator,
-            "loss": "discriminator",
-            "modules": judge,
-        },
-        {
-            "name": "both",
-            "num_updates": both,
-            "objectives": (
-                {"loss": "generator", "modules": generator},
-                {"loss": "discriminator", "modules": judge},
-            ),
-        },
+        Stage(name="completion", num_updates=first, objectives=(fit,)),
+        Stage(name="discriminator", num_updates=second, objectives=(judge,)),
+        Stage(name="both", num_updates=third, objectives=(generator, judge)),
     )
 
 
-def paper() -> ConfigDict:
-    return experiment(
-        task="completion",
-        data="data/pretty_clevr_128.h5",
-        model={
-            "width": 64,
-            "dilations": (2, 4, 8, 16),
-            "hole": (0.25, 0.5),  # its sides' smallest and largest share of the image's
-            "patch_size": 64,
-            "adversarial_weight": 4e-4,
-            "compute_dtype": "float32",
-        },
+def paper() -> Experiment:
+    return Experiment(
+        model=completion.Model(),
+        data=Data(path="data/pretty_clevr_128.h5"),
         train=Train(
             batch_size=96,
-            stages=three_stages(90_000, 10_000, 400_000),
-            optimizer="adam",
-            learning_rate=2e-4,
+            stages=three_stages(Objective(learning_rate=2e-4), 90_000, 10_000, 400_000),
             evaluate_every_updates=5_000,
             checkpoint_every_updates=5_000,
         ),
@@ -91,53 +74,66 @@ def paper() -> ConfigDict:
     )
 
 
-def quick() -> ConfigDict:
-    config = paper()
-    config.data.path = "data/pretty_clevr_64.h5"
-    config.model.width = 16
-    config.model.dilations = (2, 4, 8)
-    config.model.patch_size = 32
-    config.model.adversarial_weight = 2e-3
-    config.model.compute_dtype = "bfloat16"
-    config.train.batch_size = 32
-    config.train.stages = three_stages(5_000, 400, 800, learning_rate=2e-3, decay="cosine")
-    config.train.learning_rate = 5e-4
-    config.train.warmup_updates = 100
-    config.train.clip_norm = 1.0
-    config.train.evaluate_every_updates = 1_000
-    config.train.checkpoint_every_seconds = 60
-    return config
+def quick() -> Experiment:
+    objective = Objective(learning_rate=5e-4, schedule=Constant(warmup_updates=100), clip_norm=1.0)
+    first, *others = three_stages(objective, 5_000, 400, 800)
+    first = replace(first, learning_rate=2e-3, schedule=Cosine(warmup_updates=100))
+    return replace(
+        paper(),
+        model={
+            "width": 16,
+            "dilations": (2, 4, 8),
+            "patch_size": 32,
+            "adversarial_weight": 2e-3,
+            "compute_dtype": "bfloat16",
+        },
+        data={"path": "data/pretty_clevr_64.h5"},
+        train={
+            "batch_size": 32,
+            "stages": (first, *others),
+            "evaluate_every_updates": 1_000,
+            "checkpoint_every_seconds": 60,
+        },
+    )
 
 
-def digits() -> ConfigDict:
-    config = quick()
-    config.data.path = "data/mnist.h5"
-    config.model.dilations = (2,)
-    config.model.patch_size = 16
-    config.train.batch_size = 64
-    return config
+def digits() -> Experiment:
+    return replace(
+        quick(),
+        model={"dilations": (2,), "patch_size": 16},
+        data={"path": "data/mnist.h5"},
+        train={"batch_size": 64},
+    )
 
 
-def full_loss() -> ConfigDict:
+def full_loss() -> Experiment:
     config = digits()
     *first, both = config.train.stages
-    modules = tuple(objective["modules"][0] for objective in both["objectives"])
-    full = {"name": "full", "num_updates": both["num_updates"], "loss": "full", "modules": modules}
-    config.train.stages = (*first, full)
-    return config
+    objective = replace(both.objectives[0], loss="full", modules=GENERATOR + DISCRIMINATOR)
+    full = replace(both, name="full", objectives=(objective,))
+    return replace(config, train={"stages": (*first, full)})
 
 
-def test() -> ConfigDict:
+def test() -> Experiment:
     config = quick()
-    config.model.width = 4
-    config.train.batch_size = 8
-    config.train.stages = three_stages(3, 3, 3)
-    config.train.log_every_updates = 3
-    config.train.evaluate_every_updates = 9
-    config.train.validation_examples = 32
-    config.train.checkpoint_every_updates = 3
-    config.evaluate.examples = 32
-    return config
+    stages = [
+        replace(stage, num_updates=3, schedule=Constant(warmup_updates=100))
+        for stage in config.train.stages
+    ]
+    stages[0] = replace(stages[0], learning_rate=5e-4)
+    return replace(
+        config,
+        model={"width": 4},
+        train={
+            "batch_size": 8,
+            "stages": stages,
+            "log_every_updates": 3,
+            "evaluate_every_updates": 9,
+            "validation_examples": 32,
+            "checkpoint_every_updates": 3,
+        },
+        evaluate={"examples": 32},
+    )
 
 
 RECIPES = {

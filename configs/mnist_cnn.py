@@ -18,34 +18,30 @@ Variants:
   test   20 updates of a network of a sixteenth of the width, to see whether everything runs.
 """
 
-from ml_collections import ConfigDict
+from configs import look_up, shorten
+from rrn.config import (
+    Data,
+    Evaluate,
+    Experiment,
+    Exponential,
+    RMSProp,
+    Staircase,
+    Train,
+    replace,
+)
+from rrn.tasks import classification
 
-from configs import Evaluate, Train, experiment, look_up, shorten
 
-
-def tutorial() -> ConfigDict:
-    return experiment(
-        task="classification",
-        data="data/mnist.h5",
-        model={
-            "input_size": 28,
-            "width": 32,
-            "kernel_size": 5,
-            "blocks": ((1,), (2,)),  # convolutions' channels by block, over width
-            "dense": (32,),  # hidden layers' sizes over width
-            "dropout": 0.5,
-            "kernel_deviation": 0.0,  # initially, of a truncated normal distribution; 0: uniform
-            "initial_bias": 0.0,
-            "compute_dtype": "float32",
-        },
+def tutorial() -> Experiment:
+    return Experiment(
+        model=classification.Model(),
+        data=Data(path="data/mnist.h5"),
         train=Train(
             batch_size=128,
             num_updates=8_600,
-            optimizer="rmsprop",
+            optimizer=RMSProp(),
             learning_rate=1e-3,
-            decay="exponential",
-            decay_rate=0.95,  # in every decay_updates: an epoch
-            decay_updates=430,
+            schedule=Exponential(decay_rate=0.95, decay_updates=430),  # an epoch
             evaluate_every_updates=430,
             checkpoint_every_updates=430,
         ),
@@ -53,34 +49,34 @@ def tutorial() -> ConfigDict:
     )
 
 
-def article() -> ConfigDict:
-    config = tutorial()
-    config.model.kernel_deviation = 0.1
-    config.model.initial_bias = 0.1
-    config.train.batch_size = 7 * 128
-    config.train.num_updates = 1_200
-    config.train.decay = "staircase"
-    config.train.decay_rate = 0.5
-    config.train.decay_updates = 1_000
-    config.train.evaluate_every_updates = 200
-    config.train.checkpoint_every_updates = 200
-    return config
+def article() -> Experiment:
+    return replace(
+        tutorial(),
+        model={"kernel_deviation": 0.1, "initial_bias": 0.1},
+        train={
+            "batch_size": 7 * 128,
+            "num_updates": 1_200,
+            "schedule": Staircase(decay_rate=0.5, decay_updates=1_000),
+            "evaluate_every_updates": 200,
+            "checkpoint_every_updates": 200,
+        },
+    )
 
 
-def quick() -> ConfigDict:
-    config = tutorial()
-    config.model.compute_dtype = "bfloat16"
-    config.train.num_updates = 1_500
-    config.train.evaluate_every_updates = 500
-    config.train.checkpoint_every_seconds = 60
-    return config
+def quick() -> Experiment:
+    return replace(
+        tutorial(),
+        model={"compute_dtype": "bfloat16"},
+        train={
+            "num_updates": 1_500,
+            "evaluate_every_updates": 500,
+            "checkpoint_every_seconds": 60,
+        },
+    )
 
 
-def test() -> ConfigDict:
-    config = tutorial()
-    config.model.width = 2
-    shorten(config, examples=100)
-    return config
+def test() -> Experiment:
+    return shorten(replace(tutorial(), model={"width": 2}), examples=100)
 
 
 RECIPES = {"": tutorial, "article": article, "quick": quick, "test": test}

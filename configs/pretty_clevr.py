@@ -25,30 +25,18 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
-from typing import Any
-
-from ml_collections import ConfigDict
-
-from configs import Evaluate, Train, experiment, look_up, shorten
+from configs import look_up, shorten
+from rrn.config import Cosine, Data, Evaluate, Experiment, Muon, Train, replace
+from rrn.tasks import pretty_clevr
 
 
-def paper() -> ConfigDict:
-    return experiment(
-        task="pretty_clevr",
-        data="data/pretty_clevr.h5",
-        model={
-            "network": "recurrent",
-            "hidden_size": 128,
-            "num_steps": 4,
-            "readout_dropout": 0.5,
-            "markers_in_order": False,  # the k-th object has marker k; only the MLP sees it
-            "node_loss": 0.0,  # weight of the loss of finding the answer's object, in training
-            "compute_dtype": "float32",
-        },
+def paper() -> Experiment:
+    return Experiment(
+        model=pretty_clevr.Model(),
+        data=Data(path="data/pretty_clevr.h5"),
         train=Train(
             batch_size=128,
             num_updates=10_000_000,
-            optimizer="adam",
             learning_rate=1e-4,
             evaluate_every_updates=10_000,
             checkpoint_every_updates=10_000,
@@ -57,93 +45,84 @@ def paper() -> ConfigDict:
     )
 
 
-def ours() -> ConfigDict:
+def ours() -> Experiment:
     """What our own recipes share."""
-    config = paper()
-    config.model.readout_dropout = 0.0
-    config.model.compute_dtype = "bfloat16"
-    config.train.learning_rate = 1e-3
-    config.train.warmup_updates = 200
-    config.train.decay = "cosine"
-    config.train.clip_norm = 1.0
-    config.train.validation_examples = 10_000
-    config.train.checkpoint_every_seconds = 60
-    return config
+    return replace(
+        paper(),
+        model={"readout_dropout": 0.0, "compute_dtype": "bfloat16"},
+        train={
+            "learning_rate": 1e-3,
+            "schedule": Cosine(warmup_updates=200),
+            "clip_norm": 1.0,
+            "validation_examples": 10_000,
+            "checkpoint_every_seconds": 60,
+        },
+    )
 
 
-def cpu() -> ConfigDict:
-    config = ours()
-    config.model.node_loss = 1.0  # adds 128 parameters
-    config.train.batch_size = 256
-    config.train.num_updates = 240_000
-    config.train.evaluate_every_updates = 20_000
-    return config
+def cpu() -> Experiment:
+    return replace(
+        ours(),
+        model={"node_loss": 1.0},  # adds 128 parameters
+        train={"batch_size": 256, "num_updates": 240_000, "evaluate_every_updates": 20_000},
+    )
 
 
-def gpu() -> ConfigDict:
+def gpu() -> Experiment:
     """As cpu, with Muon: four times its questions in an update, and a twelfth of its updates."""
-    config = cpu()
-    config.train.batch_size = 1_024
-    config.train.num_updates = 20_000
-    config.train.optimizer = "muon"
-    config.train.muon_exclude = (
-        "^input_fn/linear_0|^readout/linear_1|^node_readout"  # one-hots in, classes out
+    # One-hots in, classes out.
+    muon = Muon(exclude="^input_fn/linear_0|^readout/linear_1|^node_readout")
+    return replace(
+        cpu(),
+        train={
+            "batch_size": 1_024,
+            "num_updates": 20_000,
+            "optimizer": muon,
+            "learning_rate": 2e-3,
+            "evaluate_every_updates": 4_000,
+        },
+        evaluate={"batch_size": 8_192},
     )
-    config.train.learning_rate = 2e-3
-    config.train.evaluate_every_updates = 4_000
-    config.evaluate.batch_size = 8_192
-    return config
 
 
-def quick() -> ConfigDict:
-    config = cpu()
-    config.train.num_updates = 10_000
-    config.train.evaluate_every_updates = 5_000
-    return config
+def quick() -> Experiment:
+    return replace(cpu(), train={"num_updates": 10_000, "evaluate_every_updates": 5_000})
 
 
-def relation_network() -> ConfigDict:
-    config = cpu()
-    config.model.num_steps = 1
-    config.train.num_updates = 60_000
-    config.train.evaluate_every_updates = 5_000
-    return config
+def relation_network() -> Experiment:
+    train = {"num_updates": 60_000, "evaluate_every_updates": 5_000}
+    return replace(cpu(), model={"num_steps": 1}, train=train)
 
 
-def mlp() -> ConfigDict:
+def mlp() -> Experiment:
     """Without `node_loss`: it has no nodes."""
-    config = ours()
-    config.model.network = "mlp"
-    config.model.hidden_size = 256
-    config.train.batch_size = 512
-    config.train.num_updates = 0
-    config.train.stages = few_jumps_first(5_000, 75_000, 160_000)
-    config.train.optimizer = "muon"
-    config.train.evaluate_every_updates = 20_000
-    config.evaluate.by_stage = False
-    return config
-
-
-def mlp_in_order() -> ConfigDict:
-    config = mlp()
-    config.model.markers_in_order = True
-    config.train.stages = few_jumps_first(2_000, 18_000, 60_000)
-    config.train.evaluate_every_updates = 10_000
-    return config
-
-
-def few_jumps_first(*num_updates: int) -> tuple[dict[str, Any], ...]:
-    """Stages with questions of 0 jumps, of 0 and 1, and of all."""
-    return tuple(
-        {"name": f"jumps_{n}", "options": {"num_jumps": n}, "num_updates": updates}
-        for n, updates in zip((1, 2, 8), num_updates, strict=True)
+    config = replace(
+        ours(),
+        model={"network": "mlp", "hidden_size": 256},
+        train={"batch_size": 512, "optimizer": Muon(), "evaluate_every_updates": 20_000},
+        evaluate={"by_stage": False},
     )
+    return few_jumps_first(config, 5_000, 75_000, 160_000)
 
 
-def test() -> ConfigDict:
-    config = paper()
-    shorten(config, examples=250)
-    return config
+def mlp_in_order() -> Experiment:
+    train = {"evaluate_every_updates": 10_000}
+    config = replace(mlp(), model={"markers_in_order": True}, train=train)
+    return few_jumps_first(config, 2_000, 18_000, 60_000)
+
+
+def few_jumps_first(config: Experiment, *num_updates: int) -> Experiment:
+    """The recipe in stages with questions of 0 jumps, of 0 and 1, and of all."""
+    stage, *_ = config.train.stages
+    stages = [
+        replace(stage, name=f"jumps_{n}", options={"num_jumps": n}, num_updates=updates)
+        for n, updates in zip((1, 2, 8), num_updates, strict=True)
+    ]
+    return replace(config, train={"stages": stages})
+
+
+def test() -> Experiment:
+    return shorten(paper(), examples=250)
 
 
 RECIPES = {

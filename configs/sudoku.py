@@ -34,29 +34,29 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
 
 from typing import Any
 
-from ml_collections import ConfigDict
+from configs import look_up
+from rrn.config import (
+    Constant,
+    Cosine,
+    Data,
+    Evaluate,
+    Experiment,
+    Muon,
+    Segments,
+    Stage,
+    Train,
+    replace,
+)
+from rrn.tasks import sudoku
 
-from configs import Evaluate, Train, experiment, look_up
 
-
-def paper() -> ConfigDict:
-    return experiment(
-        task="sudoku",
-        data="data/sudoku.h5",
-        model={
-            "embedding_size": 16,
-            "hidden_size": 96,
-            "num_steps": 32,
-            "evaluation_steps": 64,
-            "relabel": False,
-            "symmetries": False,
-            "recompute": False,
-            "compute_dtype": "float32",
-        },
+def paper() -> Experiment:
+    return Experiment(
+        model=sudoku.Model(),
+        data=Data(path="data/sudoku.h5"),
         train=Train(
             batch_size=256,
             num_updates=300_000,
-            optimizer="adam",
             learning_rate=2e-4,
             l2=1e-4,
             evaluate_every_updates=5_000,
@@ -66,104 +66,118 @@ def paper() -> ConfigDict:
     )
 
 
-def ours() -> ConfigDict:
+def ours() -> Experiment:
     """What our own recipes share; boards are relabelled and turned at random."""
-    config = paper()
-    config.model.relabel = True
-    config.model.symmetries = True
-    config.train.warmup_updates = 100
-    config.train.decay = "cosine"
-    config.train.l2 = 0.0
-    config.train.clip_norm = 1.0
-    config.train.checkpoint_every_seconds = 60
-    config.evaluate.batch_size = 64
-    return config
-
-
-def stage(steps: int, **train: Any) -> dict[str, Any]:
-    return {"name": f"steps_{steps}", "options": {"num_steps": steps}, **train}
-
-
-def cpu() -> ConfigDict:
-    config = ours()
-    config.model.num_steps = 8
-    config.model.compute_dtype = "bfloat16"
-    config.train.batch_size = 16
-    config.train.num_updates = 0
-    config.train.stages = (
-        stage(8, num_updates=10_000, decay="constant"),
-        stage(16, num_updates=5_000, decay="constant"),
-        stage(32, num_updates=3_000, learning_rate=7e-4),
+    return replace(
+        paper(),
+        model={"relabel": True, "symmetries": True},
+        train={
+            "schedule": Cosine(warmup_updates=100),
+            "l2": 0.0,
+            "clip_norm": 1.0,
+            "checkpoint_every_seconds": 60,
+        },
+        evaluate={"batch_size": 64},
     )
-    config.train.learning_rate = 1e-3
-    config.train.evaluate_every_updates = 2_000
-    config.train.validation_examples = 360
-    config.evaluate.by_stage = False
-    return config
 
 
-def segments() -> ConfigDict:
-    config = ours()
-    config.model.num_steps = 8
-    config.model.compute_dtype = "bfloat16"
-    config.train.batch_size = 32
-    config.train.num_updates = 10_000
-    config.train.optimizer = "muon"
-    config.train.muon_exclude = "embedding|readout"
-    config.train.learning_rate = 1.5e-3
-    config.train.average_decay = 0.998
-    config.train.max_segments = 8
-    config.train.leave_probability = 0.7
-    config.train.error_share = 0.8
-    config.train.evaluate_every_updates = 2_000
-    config.train.validation_examples = 1_800  # of 360, chance would choose the weights
-    return config
-
-
-def quick() -> ConfigDict:
-    config = segments()
-    config.train.batch_size = 16
-    config.train.num_updates = 0
-    config.train.learning_rate = 3e-3
-    config.train.max_segments = 3
-    config.train.stages = (
-        {"name": "fresh", "num_updates": 2_000, "max_segments": 1, "decay": "constant"},
-        {"name": "carried", "num_updates": 5_000},
+def cpu() -> Experiment:
+    config = replace(
+        ours(),
+        model={"num_steps": 8, "compute_dtype": "bfloat16"},
+        train={
+            "batch_size": 16,
+            "learning_rate": 1e-3,
+            "evaluate_every_updates": 2_000,
+            "validation_examples": 360,
+        },
+        evaluate={"by_stage": False},
     )
-    config.train.evaluate_every_updates = 1_000
-    config.train.validation_examples = 360
-    config.evaluate.examples = 3_600  # of 18,000, as many of each number of givens
-    config.evaluate.by_stage = False
-    return config
+    (stage,) = config.train.stages
+
+    def of_steps(steps: int, **fields: Any) -> Stage:
+        return replace(stage, name=f"steps_{steps}", options={"num_steps": steps}, **fields)
+
+    constant = Constant(warmup_updates=100)
+    stages = (
+        of_steps(8, num_updates=10_000, schedule=constant),
+        of_steps(16, num_updates=5_000, schedule=constant),
+        of_steps(32, num_updates=3_000, learning_rate=7e-4),
+    )
+    return replace(config, train={"stages": stages})
 
 
-def gpu() -> ConfigDict:
-    config = segments()
-    config.train.batch_size = 512
-    config.train.num_updates = 9_000
-    config.train.learning_rate = 3e-3
-    config.train.max_segments = 6
-    config.train.error_share = 0.0
-    config.train.evaluate_every_updates = 3_000
-    config.evaluate.batch_size = 1_800
-    config.variables.encoder_device = "tower"
-    return config
+def segments() -> Experiment:
+    return replace(
+        ours(),
+        model={"num_steps": 8, "compute_dtype": "bfloat16"},
+        train={
+            "batch_size": 32,
+            "num_updates": 10_000,
+            "optimizer": Muon(exclude="embedding|readout"),
+            "learning_rate": 1.5e-3,
+            "average_decay": 0.998,
+            "segments": Segments(max_segments=8, leave_probability=0.7),
+            "error_share": 0.8,
+            "evaluate_every_updates": 2_000,
+            "validation_examples": 1_800,  # of 360, chance would choose the weights
+        },
+    )
 
 
-def test() -> ConfigDict:
-    config = ours()
-    config.model.num_steps = 2
-    config.model.evaluation_steps = 2
-    config.model.compute_dtype = "bfloat16"
-    config.train.batch_size = 8
-    config.train.num_updates = 10
-    config.train.learning_rate = 1e-3
-    config.train.log_every_updates = 5
-    config.train.evaluate_every_updates = 10
-    config.train.validation_examples = 18
-    config.train.checkpoint_every_updates = 5
-    config.evaluate.examples = 18
-    return config
+def quick() -> Experiment:
+    config = replace(
+        segments(),
+        train={
+            "batch_size": 16,
+            "learning_rate": 3e-3,
+            "segments": {"max_segments": 3},
+            "evaluate_every_updates": 1_000,
+            "validation_examples": 360,
+        },
+        # Of 18,000, as many of each number of givens.
+        evaluate={"by_stage": False, "examples": 3_600},
+    )
+    (stage,) = config.train.stages
+    constant = Constant(warmup_updates=100)
+    stages = (
+        replace(stage, name="fresh", num_updates=2_000, segments=None, schedule=constant),
+        replace(stage, name="carried", num_updates=5_000),
+    )
+    return replace(config, train={"stages": stages})
+
+
+def gpu() -> Experiment:
+    return replace(
+        segments(),
+        train={
+            "batch_size": 512,
+            "num_updates": 9_000,
+            "learning_rate": 3e-3,
+            "segments": {"max_segments": 6},
+            "error_share": 0.0,
+            "evaluate_every_updates": 3_000,
+        },
+        evaluate={"batch_size": 1_800},
+        variables={"encoder_device": "tower"},
+    )
+
+
+def test() -> Experiment:
+    return replace(
+        ours(),
+        model={"num_steps": 2, "evaluation_steps": 2, "compute_dtype": "bfloat16"},
+        train={
+            "batch_size": 8,
+            "num_updates": 10,
+            "learning_rate": 1e-3,
+            "log_every_updates": 5,
+            "evaluate_every_updates": 10,
+            "validation_examples": 18,
+            "checkpoint_every_updates": 5,
+        },
+        evaluate={"examples": 18},
+    )
 
 
 RECIPES = {"": paper, "cpu": cpu, "segments": segments, "quick": quick, "gpu": gpu, "test": test}

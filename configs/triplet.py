@@ -12,27 +12,20 @@ Variants:
   test  20 updates of a narrower network, to see whether everything runs.
 """
 
-from ml_collections import ConfigDict
+from configs import look_up, shorten
+from rrn.config import Cosine, Data, Evaluate, Experiment, Train, replace
+from rrn.tasks import triplet
 
-from configs import Evaluate, Train, experiment, look_up, shorten
 
-
-def digits() -> ConfigDict:
-    return experiment(
-        task="triplet",
-        data="data/mnist.h5",
-        model={
-            "width": 16,  # channels of the first convolution; the second has twice as many
-            "embedding_size": 32,
-            "margin": 0.5,
-            "compute_dtype": "float32",
-        },
+def digits() -> Experiment:
+    return Experiment(
+        model=triplet.Model(),
+        data=Data(path="data/mnist.h5"),
         train=Train(
             batch_size=128,
             num_updates=2_000,
             learning_rate=1e-3,
-            warmup_updates=100,
-            decay="cosine",
+            schedule=Cosine(warmup_updates=100),
             evaluate_every_updates=500,
             validation_examples=2_000,
             checkpoint_every_updates=500,
@@ -41,12 +34,9 @@ def digits() -> ConfigDict:
     )
 
 
-def test() -> ConfigDict:
-    config = digits()
-    config.model.width = 2
-    config.train.warmup_updates = 0
-    shorten(config, examples=100)
-    return config
+def test() -> Experiment:
+    config = replace(digits(), model={"width": 2}, train={"schedule": Cosine()})
+    return shorten(config, examples=100)
 
 
 RECIPES = {"": digits, "test": test}

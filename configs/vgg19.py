@@ -17,45 +17,44 @@ Variants:
          runs.
 """
 
-from ml_collections import ConfigDict
-
 from configs import look_up, mnist_cnn
+from rrn.config import Experiment, replace
 
 
-def full() -> ConfigDict:
-    config = mnist_cnn.tutorial()
-    make_vgg19(config, input_size=224, width=64)
-    return config
+def full() -> Experiment:
+    return vgg19(mnist_cnn.tutorial(), input_size=224, width=64)
 
 
-def quick() -> ConfigDict:
-    config = mnist_cnn.quick()
-    make_vgg19(config, input_size=32, width=16)
-    return config
+def quick() -> Experiment:
+    return vgg19(mnist_cnn.quick(), input_size=32, width=16)
 
 
-def test() -> ConfigDict:
-    config = mnist_cnn.test()
-    make_vgg19(config, input_size=32, width=2)
-    return config
+def test() -> Experiment:
+    return vgg19(mnist_cnn.test(), input_size=32, width=2)
 
 
-def make_vgg19(config: ConfigDict, input_size: int, width: int) -> None:
-    """Puts VGG19 in the place of the recipe's network.
+def vgg19(config: Experiment, input_size: int, width: int) -> Experiment:
+    """Puts VGG19 in the place of a recipe's network.
 
     Args:
-      config: the recipe, which is changed.
+      config: the recipe.
       input_size: the images' height and width, in pixels.
       width: the channels of the first block; the sizes of all layers are multiples of it.
+
+    Returns:
+      The recipe for VGG19.
     """
-    config.model.update(
-        input_size=input_size,
-        width=width,
-        kernel_size=3,
-        blocks=((1, 1), (2, 2), (4,) * 4, (8,) * 4, (8,) * 4),
-        dense=(64, 64),
+    return replace(
+        config,
+        model={
+            "input_size": input_size,
+            "width": width,
+            "kernel_size": 3,
+            "blocks": ((1, 1), (2, 2), (4,) * 4, (8,) * 4, (8,) * 4),
+            "dense": (64, 64),
+        },
+        train={"learning_rate": 1e-4},
     )
-    config.train.learning_rate = 1e-4
 
 
 RECIPES = {"": full, "quick": quick, "test": test}

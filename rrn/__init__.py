@@ -35,7 +35,9 @@ What trains them:
     distribute/  devices, towers, variables on parameter servers, clusters
     tasks/       inputs, model, loss and results of each task
     training/    updates, stages, evaluation, checkpoints
-    fields       what a config's fields may be
+    config       every setting that all experiments have in common
+    settings     what settings are: values that are checked when they are made
+    config_file  a config file, and what the command line changes
     pages/       pages with tables and examples, to look at in a browser
     lazy         packages whose imports of TensorFlow wait until a name is used
     fast_start   what programs import first: TensorFlow without Keras

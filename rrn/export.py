@@ -50,7 +50,7 @@ def export(weights: str | Path, folder: str | Path, compiled: bool = False, **fi
     temporary = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     outputs = _save(model, temporary, compiled)
-    about = {**read_weights(weights).attributes, "model": model.config.to_dict()}
+    about = {**read_weights(weights).attributes, "model": model.config.model_dump()}
     (temporary / ABOUT).parent.mkdir()
     (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
     shutil.rmtree(folder, ignore_errors=True)

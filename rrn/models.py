@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn.config import ModelSettings
 from rrn.data import PreparedData
 from rrn.reading import module_variables
+from rrn.settings import made
 from rrn.tasks import check_schema, create_task, find_task, task_names
 from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.task import Task
@@ -21,7 +22,7 @@ __all__ = [
     "load",
     "naming",
     "saved_data",
-    "saved_fields",
+    "saved_model",
     "saved_task",
     "solve_sudoku",
     "summary",
@@ -47,8 +48,7 @@ def load(path: str | Path, **fields: Any) -> Task:
     """
     weights = read_weights(path)
     with naming(path):
-        config = ConfigDict({"task": saved_task(weights), "model": saved_fields(weights, fields)})
-        task = create_task(config, saved_data(weights))
+        task = create_task(saved_model(weights, fields), saved_data(weights))
     assign_weights(weights, model_variables(task), task.training_only())
     return task
 
@@ -71,19 +71,19 @@ def naming(path: str | Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def describe(config: ConfigDict, data: PreparedData) -> dict[str, Any]:
+def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
     """Collects what a weights file says of its model, so that `load` makes it again.
 
     Args:
-      config: the experiment's.
+      model: the settings of the model.
       data: what the model was made on.
 
     Returns:
       The file's attributes "task", "model" and "data".
     """
     return {
-        "task": config.task,
-        "model": config.model.to_dict(),
+        "task": model.TASK,
+        "model": model.model_dump(),
         "data": {"file": Path(data.path).name, "digest": data.digest, **data.attributes},
     }
 
@@ -112,28 +112,27 @@ def saved_task(weights: Weights) -> str:
     return task
 
 
-def saved_fields(weights: Weights, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """Finds the fields of the model of a weights file, some of them changed.
+def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
+    """Finds the settings of the model of a weights file, some of them changed.
 
     Args:
       weights: the file's contents.
       changed: name -> value of the fields that are not to be the file's.
 
     Returns:
-      name -> value, all fields of the model.
+      The settings.
 
     Raises:
-      ValueError: a changed field is none of the model's, or the file has no fields.
+      ValueError: a changed field is none of the model's, the file has no settings, or they are not
+        those of its task.
     """
     fields = _dict(weights, "model")
+    known = find_task(saved_task(weights)).Model
     for name in changed:
-        if name not in fields:
-            raise ValueError(
-                f"{weights.path}: its model has no field {name}; fields are {', '.join(fields)}"
-            )
-    known = find_task(saved_task(weights)).FIELDS
-    later = {name: field.absent for name, field in known.items() if field.absent is not None}
-    return {name: _tuples(value) for name, value in {**later, **fields, **changed}.items()}
+        if name not in known.model_fields:
+            names = ", ".join(known.model_fields)
+            raise ValueError(f"{weights.path}: its model has no field {name}; fields are {names}")
+    return made(known, {**fields, **changed}, "model")
 
 
 def saved_data(weights: Weights) -> PreparedData:
@@ -198,8 +197,3 @@ def summary(module: tf.Module) -> str:
     rows.append((f"{len(rows)} variables of {type(module).__name__}", "", sum(r[2] for r in rows)))
     width = max(len(name) for name, _, _ in rows)
     return "\n".join(f"{name:<{width}}  {shape!s:<16}{count:>12,}" for name, shape, count in rows)
-
-
-def _tuples(value):
-    """JSON's lists as tuples."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -2,39 +2,27 @@
 
     python -m rrn.publish runs/mine/weights.h5 --out pretrained/mine.h5 --licence Apache-2.0
 
-The results are those of `results.json` beside the weights. A run's file has everything else in it.
-One of an older version has weights alone: then the config is `config.json` beside them, or what
-`--config` names, and the data set is the config's, or what `--data` names. No weight changes.
+The results are those of `results.json` beside the weights; the file has everything else in it. No
+weight changes.
 The command prints the file's card for `pretrained/README.md`.
 """
 
 import argparse
 import dataclasses
 import hashlib
-import importlib.util
 import json
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import h5py
-from ml_collections import ConfigDict
-
 from data_prep.failures import error_line
-from rrn.data import read_prepared
-from rrn.fields import Field, check_fields
-from rrn.models import describe
-from rrn.tasks import create_task, find_task
-from rrn.weights import assign_weights, model_variables
 from rrn.weights_file import Weights, read_weights, write_weights
 
 
 def publish(
     weights: str | Path,
     out: str | Path,
-    config: str | None = None,
-    data: str | None = None,
     results: str | Path | None = None,
     licence: str | None = None,
 ) -> Weights:
@@ -43,8 +31,6 @@ def publish(
     Args:
       weights: a weights file.
       out: the file to write.
-      config: of a file that has weights alone: a run's `config.json`, or FILE.py:VARIANT.
-      data: of a file that has weights alone: the prepared file that it was trained on.
       results: a `results.json`.
       licence: that of the weights.
 
@@ -52,19 +38,12 @@ def publish(
       What was written, as it is read back.
 
     Raises:
-      ValueError: a file is missing or damaged, or the weights are not the config's.
+      ValueError: a file is missing or damaged, or lacks what a run's file has.
     """
     results = results or _beside(weights, "results.json")
-    try:
-        found = read_weights(weights)
-    except ValueError as error:
-        if "it has no digests" not in str(error):
-            raise
-        found = _weights_alone(weights)
-    if "task" not in found.attributes:
-        found = _described(found, config or _beside(weights, "config.json"), data)
+    found = read_weights(weights)
     attributes = dict(found.attributes)
-    if lacking := {"config", "update", "data"} - attributes.keys():
+    if lacking := {"task", "config", "update", "data"} - attributes.keys():
         raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
     if results:
         attributes["results"] = _read_results(results)
@@ -118,55 +97,12 @@ def _beside(weights, name):
     return str(path) if path.exists() else None
 
 
-def _weights_alone(path):
-    """A file of an older version, which has nothing by which it could be verified."""
-    arrays = {}
-
-    def collect(name, item):
-        if isinstance(item, h5py.Dataset):
-            arrays[name] = item[()]
-
-    with h5py.File(path, "r") as file:
-        file.visititems(collect)
-        attributes = {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
-    return Weights(str(path), arrays, {}, attributes)
-
-
-def _described(found, config, data):
-    """The weights with their task, model and data; checked to be those of such a model."""
-    if config is None:
-        raise ValueError(f"{found.path}: it has weights alone; --config names the run's config")
-    config = _read_config(config)
-    prepared = read_prepared(data or config.data.path)
-    task = create_task(config, prepared)
-    assign_weights(found, model_variables(task), task.training_only())
-    attributes = {**found.attributes, **describe(config, prepared)}
-    return dataclasses.replace(found, constants=task.constants, attributes=attributes)
-
-
 def _read_results(path):
     try:
         measured = json.loads(Path(path).read_text())
         return {name: measured[name] for name in ("split", "examples", "metrics")}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: not the results of a run: {error!r}") from None
-
-
-def _read_config(name):
-    file, _, variant = name.partition(":")
-    try:
-        if file.endswith(".json"):
-            config = ConfigDict(json.loads(Path(file).read_text()))
-        else:
-            spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            config = module.get_config(variant)
-        check_fields(config.model, find_task(config.task).FIELDS, "model")
-        Field(str).check("data.path", config.data.path)
-    except Exception as error:  # a config file may raise anything
-        raise ValueError(f"--config={name}: {type(error).__name__}: {error}") from error
-    return config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -182,8 +118,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file")
     parser.add_argument("--out", required=True, help="the file to write")
-    parser.add_argument("--config", help="FILE.py:VARIANT or config.json, of weights alone")
-    parser.add_argument("--data", help="the prepared file, of weights alone")
     parser.add_argument("--results", help="a results.json; the one beside the weights if not given")
     parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
     try:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn.config import replace
 from rrn.data import read_prepared, training_inputs
 from rrn.layers import Embedding, Linear
 from rrn.random import ExampleRandom
@@ -28,20 +28,28 @@ def load_config(file, variant=""):
 
 def make_small(config, path):
     """Sizes at which bAbI on the small file traces fast."""
-    config.data.path = str(path)
-    config.model.update(
-        embedding_size=8, encoding_size=6, hidden_size=16, max_facts=6, num_steps=2, num_parts=2
+    config = replace(config, data={"path": str(path)})
+    config = replace(
+        config,
+        model={
+            "embedding_size": 8,
+            "encoding_size": 6,
+            "hidden_size": 16,
+            "max_facts": 6,
+            "num_steps": 2,
+            "num_parts": 2,
+        },
     )
-    config.train.batch_size = 16
+    config = replace(config, train={"batch_size": 16})
     return config
 
 
 def small_babi(path, **model):
     """(config, prepared data, task) of bAbI at small sizes; `model` changes the model's config."""
     config = make_small(load_config("babi.py", "test"), path)
-    config.model.update(model)
+    config = replace(config, model=model)
     data = read_prepared(path)
-    return config, data, create_task(config, data)
+    return config, data, create_task(config.model, data)
 
 
 def make_trainer(config, data, task, devices, first_update=0, compiled=False, **how):
@@ -145,8 +153,21 @@ def line_batches(task, examples):
 
 
 def line_config(**fields):
-    """The experiment's `train` for `LineTask`."""
-    config = ConfigDict(load_config("babi.py", "test").train)
-    config.update(batch_size=6, learning_rate=0.01, l2=0.0, num_updates=10)
-    config.update(fields)
-    return config
+    """The experiment's `train` for `LineTask`.
+
+    Stages are dicts of the fields in which they differ from what is given for all; so are the
+    objectives in them.
+    """
+    stages = fields.pop("stages", ())
+    train = load_config("babi.py", "test").train
+    usual = {"batch_size": 6, "learning_rate": 0.01, "l2": 0.0, "num_updates": 10}
+    train = replace(train, **{**usual, **fields})
+    return replace(
+        train, stages=[_stage(train.stages[0], **stage) for stage in stages] or train.stages
+    )
+
+
+def _stage(stage, objectives=(), **fields):
+    stage = replace(stage, **fields)
+    own = [replace(stage.objectives[0], **objective) for objective in objectives]
+    return replace(stage, objectives=own) if own else stage

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.export import export
 from rrn.models import describe, load
@@ -45,12 +46,12 @@ def small_model(name, request):
     file, fields, fixture = TASKS[name]
     path = request.getfixturevalue(fixture)
     config = load_config(file, "test")
-    config.data.path = str(path)
+    config = replace(config, data={"path": str(path)})
     if name == "babi":
-        make_small(config, path)
-    config.model.update({**fields, "compute_dtype": "float32"})
+        config = make_small(config, path)
+    config = replace(config, model={**{**fields, "compute_dtype": "float32"}})
     data = read_prepared(path)
-    task = create_task(config, data)
+    task = create_task(config.model, data)
     for module in (task.encoder, task.network):
         randomize(module)
     return config, data, task

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.layers import MLP
 from rrn.models import describe, load, summary
 from rrn.publish import card, main
 from rrn.training import run
 from rrn.weights import model_variables, save_weights
 from rrn.weights_file import read_weights
-from tests.helpers import ROOT, load_config, make_small, small_babi
+from tests.helpers import ROOT, load_config, small_babi
 
 PRETRAINED = sorted((ROOT / "pretrained").glob("*.h5"))
 
@@ -51,7 +52,7 @@ def babi(small_babi_h5, tmp_path_factory):
     tf.random.set_seed(0)  # before the fixture of each test does
     config, data, task = small_babi(small_babi_h5)
     path = tmp_path_factory.mktemp("models") / "weights.h5"
-    about = {"config": "small", "update": 3, **describe(config, data)}
+    about = {"config": "small", "update": 3, **describe(config.model, data)}
     about["data"]["notes"] = "made-up stories"
     save_weights(path, model_variables(task), about, task.constants)
     return config, data, task, path
@@ -83,15 +84,14 @@ def test_weights_alone_are_no_model(tmp_path):
 def test_evaluation_takes_the_model_from_the_weights_file(babi, small_sudoku_h5, tmp_path, capsys):
     """Neither the config's model nor its training data are needed."""
     _, data, _, path = babi
-    other = load_config("babi.py", "test")
-    other.data.path, other.evaluate.path = str(tmp_path / "lost.h5"), data.path
+    lost = {"path": str(tmp_path / "lost.h5")}
+    other = replace(load_config("babi.py", "test"), data=lost, evaluate={"path": data.path})
     run(other, "other", "evaluate", "cpu", tmp_path / "theirs", path, model_fields={"num_steps": 1})
     results = json.loads((tmp_path / "theirs/results.json").read_text())
     assert len(results["by_step"]["error/mean"]) == 1
     assert "trained on babi.h5: made-up stories\n" in capsys.readouterr().out
     assert results["notes"] == "made-up stories"
-    sudoku = load_config("sudoku.py", "test")
-    sudoku.data.path = str(small_sudoku_h5)
+    sudoku = replace(load_config("sudoku.py", "test"), data={"path": str(small_sudoku_h5)})
     with pytest.raises(ValueError, match=r"weights\.h5: its task is babi, the config's sudoku"):
         run(sudoku, "sudoku", "evaluate", "cpu", tmp_path / "no", path)
 
@@ -131,24 +131,6 @@ def test_a_config_that_does_not_make_the_model_is_named(babi, tmp_path, capsys, 
     config.write_text(text)
     assert main([str(old), "--out", str(tmp_path / "out.h5")]) == 1
     assert f"error: --config={config}: " in capsys.readouterr().err
-
-
-def test_weights_alone_are_published_with_a_config(babi, small_babi_h5, tmp_path, capsys):
-    """As those of older versions, which have no digests."""
-    _, _, task, path = babi
-    old, out = tmp_path / "old.h5", tmp_path / "out.h5"
-    with h5py.File(old, "w") as file:
-        for name, array in read_weights(path).arrays.items():
-            file[name] = array
-        file.attrs.update(config="small", update=3)
-    assert main([str(old), "--out", str(out)]) == 1
-    assert "old.h5: it has weights alone; --config names" in capsys.readouterr().err
-    small = make_small(load_config("babi.py", "test"), small_babi_h5)
-    (tmp_path / "config.json").write_text(small.to_json_best_effort())
-    assert main([str(old), "--out", str(out)]) == 0
-    published = load(out)
-    for ours, theirs in zip(model_variables(published), model_variables(task), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_summary_of_what_is_no_module_is_an_error():

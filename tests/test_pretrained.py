@@ -3,6 +3,7 @@
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.tasks import create_task
 from rrn.training.evaluation import Evaluator
@@ -12,7 +13,7 @@ from tests.helpers import CPUS, ROOT, load_config
 
 def error_of(config, weights, data, arrays, examples):
     """The error of published weights on so many of the examples in `arrays`, spread over them."""
-    task = create_task(config, data)
+    task = create_task(config.model, data)
     load_weights(ROOT / "pretrained" / weights, model_variables(task))
     evaluator = Evaluator(task, config.evaluate, CPUS[:1], arrays, config.seed, examples)
     return evaluator.results()[0].error
@@ -36,7 +37,7 @@ def test_babi(babi_h5, variant, weights, least, most):
 def test_sudoku(sudoku_h5):
     """Percent of 200 boards with 17 givens that are not solved after 32 steps."""
     config, data = load_config("sudoku.py", "segments"), read_prepared(sudoku_h5)
-    config.model.evaluation_steps = 32
+    config = replace(config, model={"evaluation_steps": 32})
     boards = data.arrays("test")
     hardest = boards["givens"] == 17
     arrays = {n: tf.boolean_mask(boards[n], hardest) for n in ("puzzle", "solution", "givens")}

@@ -180,7 +180,7 @@ def test_what_is_damaged_is_named(damage, message, tmp_path):
 def test_a_file_without_digests_is_an_error(tmp_path):
     with h5py.File(tmp_path / "old.h5", "w") as file:
         file["w"] = np.ones(2, np.float32)
-    with pytest.raises(ValueError, match=r"old\.h5: it has no digests.*python -m rrn\.publish"):
+    with pytest.raises(ValueError, match=r"old\.h5: it has no digests"):
         read_weights(tmp_path / "old.h5")
 
 

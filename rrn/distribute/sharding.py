@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-MIN_SHARD_BYTES = 256 * 1024  # `min_size` makes no smaller shards (TensorFlow's default, too)
 TOLERANCE = 0.01  # `balanced` splits what would make a server this much larger than the mean
 AXES = "longest", "0", "1", "2", "3"
 
@@ -114,22 +113,6 @@ def fixed_shards(lengths: Sequence[Length], num_servers: int) -> Plan:
     return _deal(lengths, num_servers, lambda variable: min(num_servers, variable.length))
 
 
-def min_size(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Cuts as `fixed_shards`, but into fewer shards where they would be below `MIN_SHARD_BYTES`.
-
-    Args:
-      lengths, num_servers: as of `whole`.
-
-    Returns:
-      The plan.
-    """
-
-    def count(variable):
-        return max(1, min(num_servers, variable.length, variable.bytes // MIN_SHARD_BYTES))
-
-    return _deal(lengths, num_servers, count)
-
-
 def _deal(lengths, num_servers, num_shards):
     """Shards of about equally many slices, dealt to the servers one after the other."""
     plan, dealt = [], 0
@@ -178,10 +161,9 @@ POLICIES: dict[str, Callable[[Sequence[Length], int], Plan]] = {
     "first_device": whole,
     "round_robin": round_robin,
     "fixed_shards": fixed_shards,
-    "min_size": min_size,
     "balanced": balanced,
 }
-CUTTING = "fixed_shards", "min_size", "balanced"  # the policies that need an axis
+CUTTING = "fixed_shards", "balanced"  # the policies that need an axis
 
 
 def place(

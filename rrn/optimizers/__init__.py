@@ -15,13 +15,9 @@ from rrn.optimizers.clipping import clip_by_global_norm
 from rrn.optimizers.muon import Muon
 from rrn.optimizers.optimizer import Optimizer
 from rrn.optimizers.rmsprop import RMSProp
-from rrn.optimizers.schedules import DECAYS, learning_rate
-
-OPTIMIZERS = {"adam": Adam, "rmsprop": RMSProp, "muon": Muon}
+from rrn.optimizers.schedules import learning_rate
 
 __all__ = [
-    "DECAYS",
-    "OPTIMIZERS",
     "Adam",
     "AveragedWeights",
     "Muon",

@@ -11,10 +11,9 @@ triplet         digits are embedded, those of the same digit near each other
 task.py         the base class of tasks, and the results that they give
 reports.py      what the tasks' reports share
 
-fields.py in a room, or the task's module itself, has `FIELDS`, what the fields of the experiment's
-`model` may be, and `SCHEMAS`, the names and versions of schema of the prepared files that it takes.
-task.py has `create_task(config, data)`, whose config is the experiment's `model`. All three are
-names of the room.
+settings.py in a room, or the task's module itself, has `Model`, what the experiment's `model` may
+be, and `SCHEMAS`, the names and versions of schema of the prepared files that it takes. task.py has
+`create_task(model, data)`. All three are names of the room.
 """
 
 import importlib
@@ -23,9 +22,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ml_collections import ConfigDict
-
-from rrn.fields import check_fields
+from rrn.config import ModelSettings
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -83,25 +80,21 @@ def find_task(name: str) -> ModuleType:
     return importlib.import_module(f"rrn.tasks.{name}")
 
 
-def create_task(config: ConfigDict, data: "PreparedData") -> "Task":
-    """Makes the task that a config names, on prepared data.
+def create_task(model: ModelSettings, data: "PreparedData") -> "Task":
+    """Makes a task on prepared data.
 
     Args:
-      config: the experiment's config.
+      model: the settings of the task's model.
       data: the data that the model is made on.
 
     Returns:
       The task, with new variables.
 
     Raises:
-      ValueError: no such task, a field of `model` that does not fit, or data of another task.
+      ValueError: the data are another task's.
     """
-    if config.task not in task_names():
-        raise ValueError(f"task: expected one of {', '.join(task_names())}, got {config.task!r}")
-    module = find_task(config.task)
-    check_fields(config.model, module.FIELDS, "model")
-    check_schema(config.task, data.path, data.attributes)
-    return module.create_task(config.model, data)
+    check_schema(model.TASK, data.path, data.attributes)
+    return find_task(model.TASK).create_task(model, data)
 
 
 def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:

@@ -2,8 +2,6 @@
 
 start.py           what can be known is checked first, and only then TensorFlow loads
 experiment.py      one experiment: train, evaluate, follow a cluster, list the variables
-fields.py          what a config's fields may be, and which of them a stage may set
-unused.py          fields that are set and not used, which are an error
 stages.py          which losses train which variables, and for how many updates
 trainer.py         one update on several devices, and many in one traced call
 segments.py        examples that stay for several updates, with their recurrent states

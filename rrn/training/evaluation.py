@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.compiling import refusals
+from rrn.config import Evaluate
 from rrn.data import evaluation_inputs
 from rrn.distribute.towers import make_towers, tower_outputs
 from rrn.random import ExampleRandom
@@ -53,7 +53,7 @@ class Evaluator:
     def __init__(
         self,
         task: Task,
-        config: ConfigDict,
+        config: Evaluate,
         devices: Sequence[str],
         arrays: Arrays,
         seed: int,

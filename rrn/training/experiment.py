@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn import config as settings
 from rrn.compiling import compile_fast, keep_compiled, refusals
+from rrn.config import Whole, replace
 from rrn.data import PreparedData, read_prepared, training_inputs
 from rrn.distribute.cluster import PROBE_SECONDS, Cluster, has_ended, wait_for
 from rrn.distribute.devices import parse_devices
@@ -30,7 +31,7 @@ from rrn.distribute.variables import (
     short_device,
 )
 from rrn.export import export
-from rrn.models import describe, naming, saved_data, saved_fields, saved_task
+from rrn.models import describe, naming, saved_data, saved_model, saved_task
 from rrn.tasks import create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
@@ -46,7 +47,7 @@ from rrn.weights_file import read_weights
 
 
 def carry_out(
-    config: ConfigDict,
+    config: settings.Experiment,
     name: str,
     mode: str,
     devices: str,
@@ -80,8 +81,7 @@ def carry_out(
         machines = ClusterMachines(*args)
     else:
         if cluster:  # the evaluator, alone with what the chief has written
-            config = config.copy_and_resolve_references()
-            config.variables.policy, config.variables.axis = "cpu", "longest"
+            config = replace(config, variables={"policy": Whole(kind="cpu")})
         alone = mode == "train" and not cluster
         machines = OneMachine(parse_devices(devices), sync or not alone, jit)
         if machines.compiled and "GPU" in machines.devices[0]:
@@ -127,10 +127,9 @@ def _saved(config, weights, model_fields):
             f"{weights.path}: its task is {task}, the config's {config.task}; "
             f"--config names one of the file's task"
         )
-    config = config.copy_and_resolve_references()
-    config.model = ConfigDict(saved_fields(weights, model_fields))
-    config.evaluate.path = config.evaluate.path or config.data.path
-    return config, saved_data(weights)
+    path = config.evaluate.path or config.data.path
+    model = saved_model(weights, model_fields)
+    return replace(config, model=model, evaluate={"path": path}), saved_data(weights)
 
 
 class Experiment:
@@ -151,7 +150,7 @@ class Experiment:
 
     def __init__(
         self,
-        config: ConfigDict,
+        config: settings.Experiment,
         name: str,
         machines: OneMachine | ClusterMachines,
         workdir: Workdir,
@@ -160,13 +159,14 @@ class Experiment:
     ):
         self.config, self.name, self.machines, self.workdir = config, name, machines, workdir
         self.data = data or read_prepared(config.data.path)
-        create = functools.partial(create_task, config, self.data)
+        create = functools.partial(create_task, config.model, self.data)
+        policy = config.variables.policy
         self.placement = plan_placement(
             create,
-            config.variables.policy,
+            policy.kind,
             machines.devices,
             machines.servers,
-            config.variables.axis,
+            getattr(policy, "axis", "longest"),
             pinned=self._pinned,
         )
         self.stand_ins = stand_ins or {}
@@ -177,7 +177,7 @@ class Experiment:
         self.task.fixed_shapes = self.compiled
         self.variables = model_variables(self.task)
         # What weights files hold beside the weights.
-        self.about = {"config": name, **describe(config, self.data)}
+        self.about = {"config": name, **describe(config.model, self.data)}
         self.constants = self.task.constants
         self.stages = stage_names(config.train)
 
@@ -468,8 +468,9 @@ class Experiment:
         trainer = self._trainer(arrays, self._inputs(arrays))
         self.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(self._write_variables(trainer)))
+        axis = getattr(self.config.variables.policy, "axis", "longest")
         if servers := self.machines.servers:
-            print(format_policies(self.placement.variables, servers, self.config.variables.axis))
+            print(format_policies(self.placement.variables, servers, axis))
         rows = list_activations(trainer.tower_activations)
         self.workdir.write_json("activations.json", rows)
         print(format_activations(rows))

@@ -52,14 +52,14 @@ class Pool(tf.Module):
         self.task, self.batch_size, self._devices = task, batch_size, devices
         state = task.initial_state(1)
         if state is None:
-            raise ValueError("max_segments above 1: this task's network carries no state")
+            raise ValueError("segments: this task's network carries no state")
         sizes = [spec["rows"].shape[0] for spec in batch_specs]
         examples = {name: spec for name, spec in batch_specs[0].items() if name not in KEYS}
         for name, spec in examples.items():
             shape = getattr(spec, "shape", tf.TensorShape(None))
             if not (shape.is_fully_defined() and shape[0] == sizes[0]):
                 raise ValueError(
-                    "max_segments above 1 needs batches with a row of known shape for each of the "
+                    "segments needs batches with a row of known shape for each of the "
                     f"{sizes[0]} examples; {name} is {spec}"
                 )
         self._examples = {name: self._rows(name, spec, sizes) for name, spec in examples.items()}

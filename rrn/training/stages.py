@@ -1,18 +1,7 @@
 """Training in stages: which losses train which variables, for how many updates.
 
-In a config `train.stages` is a tuple with a dict for each stage:
-
-    {"name": "first", "num_updates": 900, "loss": "a", "modules": ("network.f",)},
-    {"name": "both", "num_updates": 500, "learning_rate": 1e-4,
-     "objectives": ({"loss": "a", "modules": ("network.f",)},
-                    {"loss": "b", "modules": ("network.g",), "clip_norm": 1.0})},
-
-A stage takes what it does not give from `train`, and an objective from its stage;
-`rrn/training/fields.py` lists the fields of each. `loss` is one of those that the task's `loss`
-returns, "loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES`
-if not given. A stage without `objectives` has one, made of its own fields; a config without stages
-has one stage, made of train's. `options` are arguments of the task's `loss` or `make_batch` in the
-stage, as {"num_steps": 16}. The plan runs `train.repeats` times.
+A plan is what `rrn.config.Train` says: stages, one after the other, and for each stage its
+objectives. Here they have the task's variables, and optimizers with slots.
 """
 
 import contextlib
@@ -20,23 +9,16 @@ import functools
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn import config, optimizers
 from rrn.compiling import run_compiled
-from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
+from rrn.optimizers import Optimizer, clip_by_global_norm, learning_rate
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import Variable, module_variables, shards
 from rrn.tasks.task import Task
-from rrn.training.fields import (
-    OBJECTIVE_FIELDS,
-    SHARED_OBJECTIVE_FIELDS,
-    SHARED_STAGE_FIELDS,
-    check_train,
-)
 
 MODULES = "encoder", "network"  # of every task
 # What no stage can set.
@@ -51,27 +33,25 @@ class Objective(tf.Module):
     have one for each shard of the variables, in their order.
 
     Args:
-      fields: name -> value, all of `OBJECTIVE_FIELDS`.
-      num_updates: the stage's number of updates in the whole run.
+      settings: what it is to be.
+      num_updates: the stage's number of updates.
       task: the task.
 
     Raises:
-      ValueError: a module that is not there or has no variables, or fields that do not fit each
-        other.
+      ValueError: a module that is not there or has no variables, or an optimizer that does not fit
+        them.
     """
 
-    def __init__(self, fields: Mapping[str, Any], num_updates: int, task: Task):
+    def __init__(self, settings: config.Objective, num_updates: int, task: Task):
         super().__init__(name="objective")
-        self.config = SimpleNamespace(**fields, num_updates=num_updates)
-        self.rate(0)  # fields that do not fit each other are an error here, in plain words
-        self.loss, self.task = fields["loss"], task
-        modules = fields["modules"]
+        self.config, self.num_updates = settings, num_updates
+        self.loss, self.task, modules = settings.loss, task, settings.modules
         self._groups = {path: module_variables(find_module(task, path)) for path in modules}
         variables = {id(v): v for group in self._groups.values() for v in group}
         self.variables_ = list(variables.values())
         if not variables:
             raise ValueError(f"modules {modules} have no variables")
-        self.optimizer = create_optimizer(self.config, self.variables_)
+        self.optimizer = create_optimizer(settings.optimizer, self.variables_)
 
     def add_l2(self, gradients: Sequence[Gradient]) -> list[Gradient]:
         """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
@@ -120,15 +100,8 @@ class Objective(tf.Module):
         Returns:
           The rate, a scalar.
         """
-        return learning_rate(
-            update,
-            base=self.config.learning_rate,
-            warmup_updates=self.config.warmup_updates,
-            decay=self.config.decay,
-            num_updates=self.config.num_updates,
-            decay_rate=self.config.decay_rate,
-            decay_updates=self.config.decay_updates,
-        )
+        settings = self.config
+        return learning_rate(update, settings.learning_rate, settings.schedule, self.num_updates)
 
     def apply(
         self, gradients: Sequence[Gradient], update: int | tf.Tensor, compiled: bool = False
@@ -174,9 +147,8 @@ class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
     Args:
-      fields: name -> value, all of `STAGE_FIELDS`.
+      settings: what it is to be.
       first: how many updates of the plan come before the stage's.
-      repeats: how often the plan runs.
       task: the task.
 
     Raises:
@@ -184,17 +156,13 @@ class Stage(tf.Module):
         as of `Objective`.
     """
 
-    def __init__(self, fields: Mapping[str, Any], first: int, repeats: int, task: Task):
-        super().__init__(name=fields["name"])
-        self.first, self.num_updates = first, fields["num_updates"]
-        self.loss_options, self.batch_options = _split_options(fields["options"], task)
-        self.max_segments = fields["max_segments"]
-        self.leave_probability = fields["leave_probability"]
-        self.error_share = fields["error_share"]
-        inherited = {name: fields[name] for name in OBJECTIVE_FIELDS}
+    def __init__(self, settings: config.Stage, first: int, task: Task):
+        super().__init__(name=settings.name)
+        self.first, self.num_updates = first, settings.num_updates
+        self.loss_options, self.batch_options = _split_options(settings.options, task)
+        self.segments, self.error_share = settings.segments, settings.error_share
         self.objectives = [
-            Objective({**inherited, **own}, repeats * self.num_updates, task)
-            for own in fields["objectives"] or ({},)
+            Objective(objective, settings.num_updates, task) for objective in settings.objectives
         ]
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
         if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -248,43 +216,26 @@ class Plan(tf.Module):
     """The stages of a run. Which one an update belongs to follows from its number.
 
     Args:
-      config: the experiment's `train`.
+      settings: what it is to be.
       task: the task.
 
     Raises:
-      ValueError: a field that `check_train` refuses, or one that does not fit the task or the other
-        fields; the message names the field or the stage.
+      ValueError: what does not fit the task; the message names the stage.
 
     Attributes:
       stages: the stages, in their order.
       num_updates: the number of updates of the whole run.
     """
 
-    def __init__(self, config: ConfigDict, task: Task):
+    def __init__(self, settings: config.Train, task: Task):
         super().__init__(name="plan")
-        check_train(config)
-        self.repeats = config.repeats
-        defaults = {
-            "name": "train",
-            "options": {},
-            "objectives": (),
-            "loss": "loss",
-            "modules": MODULES,
-        }
-        shared = {name: config[name] for name in (*SHARED_STAGE_FIELDS, *SHARED_OBJECTIVE_FIELDS)}
-        self.stages, self._round = [], 0
-        for own in config.stages or ({},):
-            fields = {**defaults, **shared, **own}
+        self.stages, self.num_updates = [], 0
+        for stage in settings.stages:
             try:
-                self.stages.append(Stage(fields, self._round, self.repeats, task))
+                self.stages.append(Stage(stage, self.num_updates, task))
             except ValueError as error:
-                raise ValueError(f"stage {fields['name']}: {error}") from None
-            self._round += fields["num_updates"]
-        self.num_updates = self.repeats * self._round
-
-    def _place(self, update):
-        """The update's place in its round; what follows the plan belongs to the last round."""
-        return update - min(update // self._round, self.repeats - 1) * self._round
+                raise ValueError(f"stage {stage.name}: {error}") from None
+            self.num_updates += stage.num_updates
 
     def stage(self, update: int) -> Stage:
         """Finds the stage of an update.
@@ -295,7 +246,7 @@ class Plan(tf.Module):
         Returns:
           The stage.
         """
-        return [stage for stage in self.stages if stage.first <= self._place(update)][-1]
+        return [stage for stage in self.stages if stage.first <= update][-1]
 
     def updates_left(self, update: int) -> int:
         """Counts the updates of a stage that are left.
@@ -307,10 +258,10 @@ class Plan(tf.Module):
           How many come until the next stage begins.
         """
         stage = self.stage(update)
-        return stage.first + stage.num_updates - self._place(update)
+        return stage.first + stage.num_updates - update
 
     def finished(self, update: int) -> Stage | None:
-        """Finds the stage that is over for good.
+        """Finds the stage that is over.
 
         Args:
           update: the number of updates so far.
@@ -318,61 +269,40 @@ class Plan(tf.Module):
         Returns:
           The stage whose last update this was; None if it was no stage's last.
         """
-        place = update - (self.repeats - 1) * self._round
-        return next((s for s in self.stages if s.first + s.num_updates == place), None)
-
-    def own_update(self, stage: Stage, update: tf.Tensor) -> tf.Tensor:
-        """Counts a stage's own updates.
-
-        Args:
-          stage: the stage.
-          update: the number of updates so far, an integer tensor, while the stage is running.
-
-        Returns:
-          How many of them were the stage's.
-        """
-        others = self._round - stage.num_updates
-        return update - stage.first - update // self._round * others
+        return next((s for s in self.stages if s.first + s.num_updates == update), None)
 
 
-def create_optimizer(config: SimpleNamespace, variables: Sequence[Variable]) -> Optimizer:
+def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable]) -> Optimizer:
     """Makes the optimizer of some variables.
 
-    A field whose name begins with the optimizer's is an argument of the optimizer: `muon_exclude`
-    is `Muon`'s `exclude`.
-
     Args:
-      config: an objective's fields as attributes; `optimizer` is the optimizer's name.
+      settings: which optimizer, with its arguments.
       variables: the variables to train.
 
     Returns:
-      The optimizer, with new slots.
+      The optimizer, with new slots: the class of `rrn.optimizers` that is called as the settings'.
 
     Raises:
-      ValueError: an argument that the optimizer does not take.
+      ValueError: an argument that does not fit the variables.
     """
-    name = config.optimizer
-    arguments = {
-        field.removeprefix(f"{name}_"): value
-        for field, value in vars(config).items()
-        if field.startswith(f"{name}_")
-    }
     try:
-        return OPTIMIZERS[name](variables, **arguments)
+        create = getattr(optimizers, type(settings).__name__)
+        return create(variables, **settings.model_dump(exclude={"kind"}))
     except ValueError as error:
-        raise ValueError(f"optimizer {name}: {error}") from None
+        raise ValueError(f"optimizer {settings.kind}: {error}") from None
 
 
-def stage_names(config: ConfigDict) -> list[str]:
-    """Lists the names of a config's stages.
+def stage_names(settings: config.Train) -> list[str]:
+    """Lists the stages of a run that has several.
 
     Args:
-      config: the experiment's `train`.
+      settings: the experiment's `train`.
 
     Returns:
-      The names; none if the config has no stages.
+      The names; none where all updates are of one stage.
     """
-    return [fields.get("name", "train") for fields in config.stages]
+    names = [stage.name for stage in settings.stages]
+    return names if len(names) > 1 else []
 
 
 def _split_options(options, task):

@@ -12,13 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ml_collections import ConfigDict
-
 from data_prep import check, hdf5
+from rrn.config import Experiment
 from rrn.distribute.cluster import Cluster
 from rrn.tasks import check_schema
-from rrn.training.fields import check_config
-from rrn.training.unused import check_used
 from rrn.training.workdir import Workdir
 from rrn.weights_file import read_weights
 
@@ -27,7 +24,7 @@ MOST_TOWERS = 256
 
 
 def run(
-    config: ConfigDict,
+    config: Experiment,
     name: str,
     mode: str,
     devices: str,
@@ -69,8 +66,6 @@ def run(
     """
     workdir = Workdir(workdir)
     role = cluster.role if cluster else None
-    check_config(config)
-    check_used(config)
     if restart and mode != "train":
         raise ValueError(f"--restart begins a training anew; --mode={mode} does not train")
     _check_flags(mode, devices, cluster, sync, replicas_to_aggregate, startup_timeout)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.compiling import is_compiling, placed, run_compiled
+from rrn.config import Train
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import TowerResult, make_towers, tower_gradients
@@ -51,7 +51,7 @@ class Trainer(tf.Module):
     def __init__(
         self,
         task: Task,
-        config: ConfigDict,
+        config: Train,
         devices: Sequence[str],
         batch_specs: Sequence[Mapping[str, Any]],
         arrays: Arrays | None = None,
@@ -72,7 +72,7 @@ class Trainer(tf.Module):
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
         self.pool = None
-        if any(stage.max_segments > 1 for stage in self.plan.stages):
+        if any(stage.segments for stage in self.plan.stages):
             places = [(stand_ins or {}).get(device, device) for device in devices]
             self.pool = Pool(task, config.batch_size, places, batch_specs)
         self.sampler = None
@@ -143,7 +143,7 @@ class Trainer(tf.Module):
         Returns:
           The result; `aux` are the metrics.
         """
-        tower, options, carried = self.towers[number], stage.loss_options, stage.max_segments > 1
+        tower, options, carried = self.towers[number], stage.loss_options, stage.segments
         if carried:
             with tf.device(tower.device):
                 segments = self.pool.segments(number)
@@ -155,7 +155,7 @@ class Trainer(tf.Module):
             losses, outputs = self.task.loss(encodings, batch, random, training=True, **options)
             metrics, kept = stage.metrics(self.task.metrics(batch, outputs), losses), None
             if carried:
-                limits = stage.max_segments, stage.leave_probability
+                limits = carried.max_segments, carried.leave_probability
                 left, more = self.pool.leave(segments, batch, outputs["solved"], *limits)
                 metrics, kept = {**metrics, **more}, (outputs["state"], left)
             return stage.losses(losses), (metrics, kept)
@@ -304,7 +304,7 @@ class Trainer(tf.Module):
           are finite).
         """
         with placed(CPU):
-            own_update = self.plan.own_update(stage, update)
+            own_update = update - stage.first
             finite, scalars = [], {}
             for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
                 norm, rate = objective.apply(own, own_update, self._compiles_by_place)

@@ -127,9 +127,7 @@ class SynchronousUpdates(UpdateMaker):
 def _refuse_pool(trainer, how):
     """The states that examples carry on belong to one update after the other."""
     if trainer.pool:
-        raise ValueError(
-            f"max_segments above 1 and {how}: carried examples need synchronous updates"
-        )
+        raise ValueError(f"segments and {how}: carried examples need synchronous updates")
 
 
 class _WithoutWaiting(UpdateMaker):

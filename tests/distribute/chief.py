@@ -98,7 +98,7 @@ def main(folder):
             update_maker.train(2)
             report(f"{name} went on", trainer)
         for name in ("first_1", "async"):
-            trainer, update_maker, _ = make(machines[name], "min_size", folder / name)
+            trainer, update_maker, _ = make(machines[name], "fixed_shards", folder / name)
             report(f"{name} 0", trainer)
             for count in (20, 40):
                 report(f"{name} {count}", trainer, metrics=metrics(update_maker.train(20)))

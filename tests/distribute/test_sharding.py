@@ -94,13 +94,6 @@ def test_fixed_shards_makes_as_many_as_servers_of_what_has_the_slices():
     assert place("fixed_shards", SMALL, 2, "0")[2] == [Shard(1, 0, 0, 1)]
 
 
-def test_min_size_makes_no_shard_below_256_kibibytes():
-    # 2.5 times 256 KiB make two shards, one time makes one
-    plan = place("min_size", [size("a", 640, 256), size("b", 256, 256)], 4)
-    assert [len(shards) for shards in plan] == [2, 1]
-    assert len(place("min_size", [size("a", 4096, 4096)], 4)[0]) == 4
-
-
 def test_balanced_splits_only_what_would_unbalance():
     def row(server, first, length):
         return Shard(server, 0, first, length)

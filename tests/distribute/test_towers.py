@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.distribute.towers import tower_gradients
 from rrn.distribute.variables import format_variables, list_variables, plan_placement, short_device
 from rrn.layers import Linear
@@ -159,7 +160,7 @@ def clipped_babi(small_babi_h5):
     """Every part of an update is in use: clipping, L2, dropout, averaged weights."""
     tf.random.set_seed(0)
     config, data, task = small_babi(small_babi_h5)
-    config.train.update(clip_norm=0.1, l2=1e-3, average_decay=0.9)
+    config = replace(config, train={"clip_norm": 0.1, "l2": 0.001, "average_decay": 0.9})
     initial = {
         variable.ref(): variable.numpy()
         for module in (task.encoder, task.network)

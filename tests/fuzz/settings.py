@@ -37,7 +37,7 @@ WRONG_FIELDS = {
     },
     **{
         f"train.{name}": NO_NUMBER
-        for name in ("num_updates", "learning_rate", "warmup_updates", "l2", "clip_norm")
+        for name in ("num_updates", "learning_rate", "schedule.warmup_updates", "l2", "clip_norm")
     },
     **{
         name: [*NO_NUMBER, "1.5", "-0.001"]
@@ -45,7 +45,7 @@ WRONG_FIELDS = {
     },
     **{
         f"train.{name}": [*NO_NUMBER, "0", "0.5"]
-        for name in ("batch_size", "evaluate_every_updates", "log_every_updates", "repeats")
+        for name in ("batch_size", "evaluate_every_updates", "log_every_updates")
     },
     "train.checkpoint_every_updates": [*NO_NUMBER, "0", "2.5"],
     "evaluate.batch_size": NO_SIZE,
@@ -55,11 +55,11 @@ WRONG_FIELDS = {
     "model.compute_dtype": NO_CHOICE,
     "model.nothing": ["1"],
     "train.optimizer": NO_CHOICE,
-    "train.decay": NO_CHOICE,
+    "train.schedule": NO_CHOICE,
     "train.stages": ["1", "x", "(1,)", "({'loss': 1},)"],
     "evaluate.split": NO_CHOICE,
     "variables.policy": NO_CHOICE,
-    "variables.axis": NO_CHOICE,
+    "variables.policy.axis": NO_CHOICE,
     "data.path": ["", "/", "nothing.h5", "/dev/null", "main.py", "configs"],
     "evaluate.path": ["/", "nothing.h5", "/dev/null", "main.py", "configs"],
 }
@@ -133,11 +133,11 @@ WRONG_OPTIONS = {
 
 
 CONFIG = """import configs.babi
+from rrn.config import replace
 
 
 def get_config(variant=""):
-    config = configs.babi.get_config("test")
-    config.data.path = {data!r}
+    config = replace(configs.babi.get_config("test"), data={{"path": {data!r}}})
     # here
     return config
 """
@@ -150,13 +150,21 @@ WRONG_LINES = [
     *("import json; json.loads('{')", "return", "return {}", "return get_config", "yield 1"),
     *("config = config.train", "config.train = 3", "config.model = None", "del config.seed"),
     *("config.nothing = 1", "config.train.nothing = 1", "config['a b'] = 1", "config.lock(1, 2)"),
+    *("config = replace(config, nothing=1)", "config = replace(config, train={'nothing': 1})"),
     *("x = 1 +", "  x = 1", "x = '", "\\0", "\\xff", "await 1", "break", "nonlocal x"),
-    *("config.train.stages = {'loss': 1}", "config.train.stages = ('loss',)", "config.seed = 1j"),
-    *("config.data.path = b'x'", "config.data = config.data.path", "config.task = ['babi']"),
-    *("config.evaluate.split = None", "config.variables.axis = 0", "config.data.path = ''"),
-    *("config.train.stages = ({'name': 'a'}, {'name': 'a'})", "config.train.num_updates = 0"),
-    *("config.train.stages = ({'name': 'a/b'},)", "config.train.stages = ({1: 2},)"),
-    *("config.train.stages = ({'name': 'a', 'num_updates': 0},)", "import os; os.abort"),
+    *("config = replace(config, seed=1j)", "config = replace(config, data={'path': b'x'})"),
+    *("config = replace(config, data=config.data.path)", "config = replace(config, task=['babi'])"),
+    *("config = replace(config, evaluate={'split': None})", "import os; os.abort"),
+    *("config = replace(config, data={'path': ''})", "config = replace(config, model=config.data)"),
+    *("config = replace(config, variables={'policy': {'kind': 'cpu', 'axis': 'longest'}})",),
+    *(
+        f"config = replace(config, train={{'stages': {stages}}})"
+        for stages in (
+            *("{'loss': 1}", "('loss',)", "({'name': 'a/b'},)", "({1: 2},)", "()", "config.train"),
+            "config.train.stages * 2",
+            "({'name': 'a', 'num_updates': 0, 'learning_rate': 1.0},)",
+        )
+    ),
 ]
 NO_VALUE = [
     *("None", "'x'", "b'x'", "-1", "10**20", "10**5000", "float('nan')", "float('inf')", "1j"),
@@ -166,10 +174,14 @@ NO_VALUE = [
 ]
 # A damaged config file may name another file of data, or another field.
 OF_DAMAGED_CONFIGS = ("config", "no such file", "no such field")
-OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "warmup_updates", "error_share"]
-OF_STAGES += ["optimizer", "decay", "decay_rate", "max_segments", "leave_probability", "options"]
-OF_STAGES += ["loss", "modules", "name", "objectives", "muon_exclude", "nothing"]
-OF_CONFIG = [name for name in WRONG_FIELDS if name.startswith(("model.", "train.", "seed"))]
+OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "error_share"]
+OF_STAGES += ["optimizer", "schedule", "segments", "options"]
+OF_STAGES += ["loss", "modules", "name", "objectives", "nothing"]
+OF_CONFIG = [
+    name
+    for name in WRONG_FIELDS
+    if name.startswith(("model.", "train.", "seed")) and name.count(".") < 2
+]
 
 
 def _write_config(path):
@@ -190,12 +202,18 @@ def _line(line, *names, wrong=True):
     return Change(apply, ("config.py", *names), wrong, line)
 
 
+def _replacing(name, value):
+    part, _, field = name.rpartition(".")
+    given = f"{part}={{'{field}': {value}}}" if part else f"{field}={value}"
+    return f"config = replace(config, {given})"
+
+
 def _stage(name, value):
-    stage = f"{{'name': 'a', 'num_updates': 2, '{name}': {value}}}"
+    stage = f"replace(*config.train.stages, **{{'name': 'a', '{name}': {value}}})"
     return _line(
-        f"config.train.num_updates = 0; config.train.stages = ({stage},)",
-        *(f"train.stages[0].{name}", "not used"),
-        wrong=value not in ("'x'", "()", "{}"),  # these are right for some
+        f"config = replace(config, train={{'stages': [{stage}]}})",
+        name,
+        wrong=value not in ("'x'", "()", "{}", "None"),  # these are right for some
     )
 
 
@@ -203,7 +221,7 @@ CONFIG_FILES = st.one_of(
     st.sampled_from(WRONG_LINES).map(lambda line: _line(line, "train", "seed", "model", "data")),
     st.builds(_stage, st.sampled_from(OF_STAGES), st.sampled_from(["-1", *NO_VALUE])),
     st.builds(
-        lambda name, value: _line(f"config.{name} = {value}", name.rpartition(".")[2]),
+        lambda name, value: _line(_replacing(name, value), name.rpartition(".")[2]),
         st.sampled_from(OF_CONFIG),
         st.sampled_from(NO_VALUE),
     ),

@@ -8,11 +8,12 @@ import json
 import math
 import shutil
 import sys
+import typing
 
 from hypothesis import strategies as st
 
+from rrn import config
 from rrn.tasks import find_task
-from rrn.training import fields
 from rrn.weights_file import read_weights
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import judge
@@ -21,25 +22,27 @@ from tests.program import run
 
 SMALL = 3  # numbers of things, sizes and batches are at most so much above their least
 UPDATES = 3
-SHARED = {
-    **{f"train.{name}": field for name, field in fields.TRAIN_FIELDS.items()},
-    **{f"evaluate.{name}": field for name, field in fields.EVALUATE_FIELDS.items()},
-    **{f"variables.{name}": field for name, field in fields.VARIABLES_FIELDS.items()},
-    "seed": fields.CONFIG_FIELDS["seed"],
+LIMITS = "ge", "le", "lt"
+PARTS = {
+    "train": (config.Train, config.Stage, config.Objective),
+    "train.optimizer": (config.Muon,),
+    "evaluate": (config.Evaluate,),
+    "variables": (config.Variables,),
 }
 
 
 def values(field):
     """Values at the limits of a field, small where a larger one would only take longer."""
-    if field.type is bool:
+    if field.annotation is bool:
         return [True, False]
-    if field.choices:
-        return list(field.choices)
-    least = field.at_least
-    if field.type is int:
+    if typing.get_origin(field.annotation) is typing.Literal:
+        return list(typing.get_args(field.annotation))
+    limits = {name: getattr(m, name) for m in field.metadata for name in LIMITS if hasattr(m, name)}
+    least = limits.get("ge")
+    if field.annotation is int:
         return range(least, least + SMALL + 1)
-    if field.type is float:
-        most = field.at_most if field.below is None else math.nextafter(field.below, 0)
+    if field.annotation is float:
+        most = limits["le"] if "le" in limits else math.nextafter(limits["lt"], 0)
         return [least, math.nextafter(least, most), 1e-30, 0.5, most]
     return []
 
@@ -55,9 +58,13 @@ def _set(chosen):
 
 def _changes(task):
     """A few fields of a config of the task have other values."""
-    model = {f"model.{name}": field for name, field in find_task(task).FIELDS.items()}
+    parts = {**PARTS, "model": (find_task(task).Model,)}
     pairs = [
-        (name, value) for name, field in {**SHARED, **model}.items() for value in values(field)
+        (f"{part}.{name}", value)
+        for part, classes in parts.items()
+        for cls in classes
+        for name, field in cls.model_fields.items()
+        for value in values(field)
     ]
     few = st.lists(st.sampled_from(pairs), min_size=3, max_size=6)
     return few.map(lambda chosen: _set(dict(chosen)))
@@ -70,6 +77,7 @@ def _write(task, write_data, path):
     words = [f"--config=configs/{task}.py:test", f"--config.data.path={data}", "--devices=cpu:2"]
     words += ["--config.model.hidden_size=4", "--config.model.num_steps=2"]
     words += [f"--config.train.num_updates={UPDATES}", "--config.train.batch_size=4"]
+    words += ["--config.train.optimizer=muon"]
     path.write_text(json.dumps(words))
 
 

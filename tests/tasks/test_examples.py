@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import evaluation_batch, read_prepared
 from rrn.graphs import SparseGraph
 from rrn.messages import MessageFunction
@@ -21,9 +22,9 @@ SEED = 3
 def small_task(file, path, **model):
     """(a task, the arrays of its test split)."""
     config = load_config(file, "test")
-    config.model.update(model)
+    config = replace(config, model=model)
     data = read_prepared(path)
-    return create_task(config, data), data.arrays("test")
+    return create_task(config.model, data), data.arrays("test")
 
 
 def evaluated(task, arrays, example):

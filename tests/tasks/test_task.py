@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn.config import Evaluate
 from rrn.data import training_inputs
 from rrn.tasks.task import Results, Task
 from rrn.training.evaluation import Evaluator
@@ -52,7 +52,7 @@ def test_it_trains_and_is_evaluated_with_draws_and_without_variables_of_an_encod
     trainer = Trainer(task, config, CPUS[:1], [inputs[0].element_spec])
     trainer.train([iter(inputs[0])], tf.constant(60))
     assert 1.5 < task.network.mean < 4.5
-    settings = ConfigDict({"batch_size": 3, "passes": 1})
+    settings = Evaluate(batch_size=3)
     evaluator = Evaluator(task, settings, CPUS[:1], arrays, 0)
     results, loss = evaluator.results()
     expected = np.mean((arrays["number"] - task.network.mean) ** 2)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rrn import network
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.tasks import create_task
 from rrn.training.evaluation import Evaluator
@@ -27,15 +28,15 @@ def small_task(request, name, variant="test", **fields):
     """(config, data, task) of a recipe in float32 on a small file of its data."""
     config = load_config(f"{name}.py", variant)
     fixture = DATA[Path(config.data.path).stem]
-    if config.model.get("relabel") and config.task == "babi":  # needs every name in some story
+    if config.task == "babi" and config.model.relabel:  # needs every name in some story
         fixture = "simulated_babi_h5"
-    config.data.path = str(request.getfixturevalue(fixture))
-    config.train.batch_size = 4
-    config.model.update(fields)
-    shorten(config)
+    config = replace(config, data={"path": str(request.getfixturevalue(fixture))})
+    config = replace(config, train={"batch_size": 4})
+    config = replace(config, model=fields)
+    config = shorten(config)
     data = read_prepared(config.data.path)
     tf.random.set_seed(0)
-    return config, data, create_task(config, data)
+    return config, data, create_task(config.model, data)
 
 
 def results_of(made, **how):
@@ -92,7 +93,7 @@ def test_a_loop_over_blocks_of_steps_is_the_unrolled_network(
     monkeypatch.setattr(network, "UNROLLED_STEPS", 2)  # eight take XLA long to compile
     fields = {"compute_dtype": "float32", "hidden_size": 8, "recompute": recompute}
     config, data, task = small_task(request, "sudoku", **fields)
-    config.model.num_steps = num_steps
+    config = replace(config, model={"num_steps": num_steps})
     expected = results_of((config, data, task))["train"]
     found = results_of((config, data, task), compiled=True)["train"]
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
@@ -144,7 +145,7 @@ def test_a_shape_that_differs_is_said_and_not_compiled(request, caplog):
 @pytest.mark.parametrize("name", ["babi", "sudoku"])
 def test_evaluation_is_the_same(name, request):
     config, data, task = small_task(request, name, compute_dtype="float32")
-    config.evaluate.batch_size = 4
+    config = replace(config, evaluate={"batch_size": 4})
     arrays, outputs = data.arrays("valid"), []
     for how in ({}, {"compiled": True}, {"compiled": True, "encodes_itself": True}):
         task.fixed_shapes = how.get("compiled", False)
@@ -162,7 +163,7 @@ def test_the_first_updates_of_a_gpus_recipe(name, request):
     fields = {"hidden_size": 16, **({"max_facts": 6} if name == "babi" else {})}
     config, data, task = small_task(request, name, "gpu", **fields)
     how = {"encodes_itself": config.variables.encoder_device == "tower"}
-    config.train.stages = config.train.stages[:1]
+    config = replace(config, train={"stages": config.train.stages[:1]})
     trainer, inputs = make_trainer(config, data, task, CPUS[:1], compiled=True, **how)
     means, bad_update = trainer.train([iter(dataset) for dataset in inputs], tf.constant(20))
     assert bad_update == -1 and np.isfinite(means["loss"]) and trainer.update == 20

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.distribute import Cluster
 from rrn.tasks.task import Results
 from rrn.training import experiment, run
@@ -27,8 +28,13 @@ def config(small_babi_h5):
 
 @pytest.mark.slow
 def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(config, tmp_path):
-    config.train.update(num_updates=10, learning_rate=1e-9, average_decay=0.9)
-    config.train.update(log_every_updates=5, evaluate_every_updates=10, checkpoint_every_updates=4)
+    config = replace(
+        config, train={"num_updates": 10, "learning_rate": 1e-09, "average_decay": 0.9}
+    )
+    config = replace(
+        config,
+        train={"log_every_updates": 5, "evaluate_every_updates": 10, "checkpoint_every_updates": 4},
+    )
     variables = Experiment(config, "babi", OneMachine(CPUS[:1]), Workdir(tmp_path)).variables
     given = [tf.Variable(tf.random.normal(v.shape), name=v.name[:-2]) for v in variables]
     save_weights(tmp_path / "given.h5", given, {})
@@ -124,7 +130,7 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
 
 
 def test_the_evaluator_of_a_cluster_leaves_the_given_config_as_it_is(config, monkeypatch, tmp_path):
-    config.variables.policy = "balanced"
+    config = replace(config, variables={"policy": "balanced"})
     cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
     taken = []
 
@@ -134,12 +140,5 @@ def test_the_evaluator_of_a_cluster_leaves_the_given_config_as_it_is(config, mon
 
     monkeypatch.setattr(experiment, "Experiment", create)
     run(config, "babi", "train", "cpu", tmp_path, cluster=cluster)
-    assert taken[0].variables.policy == "cpu"  # it is alone
-    assert config.variables.policy == "balanced"
-
-
-def test_fields_that_change_nothing_are_an_error(config, tmp_path):
-    config.train.stages = ({"num_updates": 5},)
-    with pytest.raises(ValueError, match=r"^train\.num_updates: not used, got 20: leave it 0, and"):
-        run(config, "babi", "train", "cpu", tmp_path)
-    assert not list(tmp_path.iterdir())
+    assert taken[0].variables.policy.kind == "cpu"  # it is alone
+    assert config.variables.policy.kind == "balanced"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import draw_by_group, training_inputs
 from rrn.tasks.task import Results
 from rrn.training.experiment import Experiment
@@ -79,9 +80,11 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
 
 def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_path):
     config = load_config("babi.py", "test")
-    config.data.path = str(small_babi_h5)
-    config.model.update(hidden_size=8, encoding_size=8)
-    config.train.update(num_updates=2, evaluate_every_updates=2, error_share=0.5)
+    config = replace(config, data={"path": str(small_babi_h5)})
+    config = replace(config, model={"hidden_size": 8, "encoding_size": 8})
+    config = replace(
+        config, train={"num_updates": 2, "evaluate_every_updates": 2, "error_share": 0.5}
+    )
     workdir = Workdir(tmp_path)
     Experiment(config, "babi", OneMachine(CPUS[:1]), workdir).train()
     validated = [line for line in workdir.metrics() if "error/mean" in line]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import training_inputs
 from rrn.random import ExampleRandom
 from rrn.tasks.sudoku import Sudoku
@@ -108,9 +109,11 @@ def sudoku_trainer(num_devices, first_update=0, compiled=False, **fields):
     """(trainer of a small Sudoku network in carried segments of 2 steps, its iterators)."""
     tf.random.set_seed(1)
     config = load_config("sudoku.py", "test")
-    config.model.update(embedding_size=4, hidden_size=6)
-    config.model.compute_dtype = "float32"
-    config.train.update(batch_size=6, num_updates=8, max_segments=3, **fields)
+    config = replace(config, model={"embedding_size": 4, "hidden_size": 6})
+    config = replace(config, model={"compute_dtype": "float32"})
+    config = replace(
+        config, train={"batch_size": 6, "num_updates": 8, "segments": {"max_segments": 3}, **fields}
+    )
     task, arrays = Sudoku(config.model), sudoku_arrays()
     inputs = training_inputs(task, arrays, 6, num_devices, 0, first_update)
     specs = [dataset.element_spec for dataset in inputs]
@@ -156,7 +159,9 @@ def test_a_checkpoint_resumes_carried_examples_on_any_number_of_devices(tmp_path
 
 def test_a_segment_goes_on_where_the_last_one_ended():
     """Two updates at rate 0 are one run of four steps, and their last logits' boards are right."""
-    trainer, inputs = sudoku_trainer(1, learning_rate=0.0, leave_probability=0.0)
+    trainer, inputs = sudoku_trainer(
+        1, learning_rate=0.0, segments={"max_segments": 3, "leave_probability": 0.0}
+    )
     trainer.train(inputs, tf.constant(2))
     examples = trainer.pool._examples
     task, puzzle = trainer.task, tf.convert_to_tensor(examples["puzzle"])
@@ -169,7 +174,7 @@ def test_a_segment_goes_on_where_the_last_one_ended():
 
 
 def test_one_segment_is_training_without_a_pool():
-    assert load_config("sudoku.py").train.max_segments == 1
+    assert load_config("sudoku.py").train.stages[0].segments is None
     task = LineTask()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
     assert Trainer(task, line_config(batch_size=6), CPUS[:1], specs).pool is None
@@ -178,8 +183,8 @@ def test_one_segment_is_training_without_a_pool():
 def test_what_cannot_be_carried_is_named():
     task = LineTask()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    with pytest.raises(ValueError, match="max_segments above 1: this task's network carries no"):
-        Trainer(task, line_config(batch_size=6, max_segments=2), CPUS[:1], specs)
+    with pytest.raises(ValueError, match="segments: this task's network carries no"):
+        Trainer(task, line_config(batch_size=6, segments={"max_segments": 2}), CPUS[:1], specs)
     specs = [{"rows": tf.TensorSpec([4], tf.int32), "words": tf.TensorSpec([None], tf.int32)}]
     with pytest.raises(ValueError, match=r"for each of the 4 examples; words is TensorSpec"):
         Pool(CountingTask(), 4, CPUS[:1], specs)

@@ -6,8 +6,8 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from ml_collections import ConfigDict
 
+from rrn.config import Evaluate, replace
 from rrn.data import evaluation_inputs, training_inputs
 from rrn.training.evaluation import Evaluator, spread
 from rrn.training.trainer import Trainer
@@ -142,7 +142,7 @@ def test_several_updates_in_one_call_equal_single_calls_bit_for_bit():
     for calls in ([6], [1] * 6):
         tf.random.set_seed(1)
         fields = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "warmup_updates": 3}
-        trainer, iterators = line_trainer(examples, decay="cosine", **fields)
+        trainer, iterators = line_trainer(examples, schedule="cosine", **fields)
         for count in calls:
             _, bad_update = trainer.train(iterators, tf.constant(count))
             assert bad_update == -1
@@ -236,7 +236,7 @@ def test_evaluation_goes_over_every_example_once(batch_size, num_devices):
 
 
 def line_outputs(task, devices, batch_size, passes=1, seed=0, num_examples=0):
-    config = ConfigDict({"batch_size": batch_size, "passes": passes})
+    config = Evaluate(batch_size=batch_size, passes=passes)
     return Evaluator(task, config, devices, task.arrays, seed, num_examples).outputs()["loss"]
 
 
@@ -291,7 +291,7 @@ def test_babi_results_do_not_depend_on_devices_or_batch_size(babi):
     config, data, task = babi
     arrays, outcomes = data.arrays("test"), []
     for devices, batch_size in ((1, 64), (1, 64), (3, 11)):
-        config.evaluate.batch_size = batch_size
+        config = replace(config, evaluate={"batch_size": batch_size})
         evaluator = Evaluator(task, config.evaluate, CPUS[:devices], arrays, 0)
         outcomes.append((evaluator.outputs(), evaluator.results(), evaluator.results()))
         # The same evaluation again has the same bits.

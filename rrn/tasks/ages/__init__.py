@@ -1,6 +1,6 @@
 """Age arithmetic: who is how old, from differences along a tree (arXiv 1711.08028).
 
-fields.py   what a config's `model` may be, which prepared files fit
+settings.py what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the modules: network over facts, readouts, their initial weights
 report.py   results, their table and figure
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.ages.fields import FIELDS, SCHEMAS
+    from rrn.tasks.ages.settings import SCHEMAS, Model
     from rrn.tasks.ages.task import Ages, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Ages", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["SCHEMAS", "Ages", "Model", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])

@@ -3,11 +3,11 @@
 import math
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.reading import read
+from rrn.tasks.ages.settings import Model
 
 PEOPLE = 8  # also facts
 KINDS = 3  # of facts
@@ -23,7 +23,7 @@ class AgesNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(name="network")
         self.config, hidden = config, config.hidden_size
         self.rrn = RecurrentRelationalNetwork(

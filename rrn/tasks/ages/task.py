@@ -9,7 +9,6 @@ asks for. In the fact of an age, who and whom are the same.
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.graphs import RegularGraph, all_others
@@ -19,6 +18,7 @@ from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages import report
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
+from rrn.tasks.ages.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
@@ -27,7 +27,7 @@ OLDER, YOUNGER, AGE = range(KINDS)
 FACT_SIZES = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Ages":
+def create_task(config: Model, data: PreparedData) -> "Ages":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -52,7 +52,7 @@ class Ages(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(config, AgesNetwork(config))
 
     # Inputs

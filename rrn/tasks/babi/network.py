@@ -1,11 +1,11 @@
 """bAbI's modules: the sentence encoders, and the network over facts with its readouts."""
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.layers import MLP, Embedding
 from rrn.network import RecurrentRelationalNetwork
 from rrn.sentences import SentenceEncoder
+from rrn.tasks.babi.settings import Model
 
 # Initially of the facts' readout: a word is told of a topic about once in a hundred times. From
 # 0, thousands of updates would go into learning that.
@@ -24,7 +24,7 @@ class BabiEncoder(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, vocabulary_size: int, config: ConfigDict):
+    def __init__(self, vocabulary_size: int, config: Model):
         super().__init__(name="encoder")
         self.embedding = Embedding(vocabulary_size, config.embedding_size)
         if config.normal_embeddings:
@@ -45,7 +45,7 @@ class BabiNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, vocabulary_size: int, config: ConfigDict):
+    def __init__(self, vocabulary_size: int, config: Model):
         super().__init__(name="network")
         hidden = config.hidden_size
         self.rrn = RecurrentRelationalNetwork(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.graphs import FullyConnectedGraph, GraphUnion
@@ -25,6 +24,7 @@ from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.babi.relabelling import Relabelling
+from rrn.tasks.babi.settings import Model
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
@@ -33,7 +33,7 @@ NUM_TASKS = 20
 ALONE = 100  # more than a task's number: the group of its questions that their words answer
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Babi":
+def create_task(config: Model, data: PreparedData) -> "Babi":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -59,7 +59,7 @@ class Babi(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict, data: PreparedData):
+    def __init__(self, config: Model, data: PreparedData):
         words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
         self.constants = {"vocabulary": words, "fact_shares": shares}
         self.vocabulary_size = len(words)

@@ -1,6 +1,6 @@
 """Image classification, to measure how such networks train on several machines.
 
-fields.py   what a config's `model` may be, which prepared files fit
+settings.py what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the module: convolutions, pooling, dense layers
 report.py   results, their table and figure
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.classification.fields import FIELDS, SCHEMAS
+    from rrn.tasks.classification.settings import SCHEMAS, Model
     from rrn.tasks.classification.task import Classification, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Classification", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["SCHEMAS", "Classification", "Model", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])

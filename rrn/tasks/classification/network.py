@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Callable
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D, max_pool
 from rrn.layers import MLP, Linear
+from rrn.tasks.classification.settings import Model
 
 
 class ConvolutionalNetwork(tf.Module):
@@ -23,7 +23,7 @@ class ConvolutionalNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, channels: int, num_classes: int, config: ConfigDict):
+    def __init__(self, channels: int, num_classes: int, config: Model):
         super().__init__(name="network")
         dtype, size = config.compute_dtype, config.input_size
         self.blocks = []

@@ -9,7 +9,6 @@ the config's, and images are not cropped or mirrored: they are digits.
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.random import ExampleRandom
@@ -17,12 +16,13 @@ from rrn.reading import Variable
 from rrn.readout import dropout
 from rrn.tasks.classification import report
 from rrn.tasks.classification.network import ConvolutionalNetwork
+from rrn.tasks.classification.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_CLASSES = 10
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Classification":
+def create_task(config: Model, data: PreparedData) -> "Classification":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -50,7 +50,7 @@ class Classification(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict, data: PreparedData):
+    def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
         self.average = data.constant("average", _average)
         self.constants = {"average": self.average}

@@ -1,6 +1,6 @@
 """Image completion: a network fills a hole, two discriminators judge it (Iizuka et al. 2017).
 
-fields.py   what a config's `model` may be, which prepared files fit
+settings.py what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 holes.py    holes in images, and how well they are filled
 network.py  the modules: completion network, discriminators
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.completion.fields import FIELDS, SCHEMAS
+    from rrn.tasks.completion.settings import SCHEMAS, Model
     from rrn.tasks.completion.task import Completion, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Completion", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["SCHEMAS", "Completion", "Model", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])

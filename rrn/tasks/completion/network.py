@@ -1,10 +1,10 @@
 """The completion task's modules: the completion network and two joined discriminators."""
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D, ConvTranspose2D
 from rrn.layers import Linear
+from rrn.tasks.completion.settings import Model
 
 
 class CompletionNetwork(tf.Module):
@@ -18,7 +18,7 @@ class CompletionNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, channels: int, config: ConfigDict):
+    def __init__(self, channels: int, config: Model):
         super().__init__(name="completion")
         width, dtype = config.width, config.compute_dtype
 
@@ -76,7 +76,7 @@ class ImageDiscriminator(tf.Module):
       name: the first part of the variables' names.
     """
 
-    def __init__(self, size: int, channels: int, config: ConfigDict, name: str):
+    def __init__(self, size: int, channels: int, config: Model, name: str):
         super().__init__(name=name)
         width, dtype = config.width, config.compute_dtype
         self.layers = []
@@ -112,7 +112,7 @@ class Discriminator(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, size: int, channels: int, config: ConfigDict):
+    def __init__(self, size: int, channels: int, config: Model):
         super().__init__(name="discriminator")
         with self.name_scope:
             self.whole = ImageDiscriminator(size, channels, config, "global")

@@ -32,7 +32,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.random import ExampleRandom
@@ -46,13 +45,14 @@ from rrn.tasks.completion.holes import (
     nearest_visible,
 )
 from rrn.tasks.completion.network import CompletionNetwork, Discriminator
+from rrn.tasks.completion.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 # The prepared file's name and version of schema -> its images.
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Completion":
+def create_task(config: Model, data: PreparedData) -> "Completion":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -80,7 +80,7 @@ class Completion(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict, data: PreparedData):
+    def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, tf.Module(name="network"))
         self.name = IMAGES[data.attributes["schema"], data.attributes["version"]]
         self.average = data.constant("average", lambda train: self._average(data.path, train))

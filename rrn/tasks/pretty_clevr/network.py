@@ -1,7 +1,6 @@
 """Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.graphs import RegularGraph, all_others
 from rrn.layers import MLP, glorot_uniform
@@ -10,6 +9,7 @@ from rrn.random import ExampleRandom
 from rrn.reading import read
 from rrn.readout import dropout, sum_readout
 from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
+from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Batch
 
 OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker
@@ -37,7 +37,7 @@ class PrettyClevrNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(name="network")
         self.config, hidden = config, config.hidden_size
         self.rrn = RecurrentRelationalNetwork(
@@ -104,7 +104,7 @@ class FlatNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(name="network")
         self.dropout = [0.0, 0.0, 0.0, config.readout_dropout]
         inputs = OBJECTS * (OBJECT_SIZE + OBJECTS - 1) + QUESTION_SIZE

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.pages import Example
@@ -27,6 +26,7 @@ from rrn.tasks.pretty_clevr.network import (
     one_hot_question,
 )
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
+from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "PrettyClevr":
+def create_task(config: Model, data: PreparedData) -> "PrettyClevr":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -67,7 +67,7 @@ class PrettyClevr(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict, names: Sequence[str]):
+    def __init__(self, config: Model, names: Sequence[str]):
         if config.network == "mlp" and config.node_loss:
             raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
         super().__init__(config, NETWORKS[config.network](config))

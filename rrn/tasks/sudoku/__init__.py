@@ -1,6 +1,6 @@
 """Sudoku: the missing digits of a board (Palm et al. 2018, section 3.1).
 
-fields.py    what a config's `model` may be, which prepared files fit
+settings.py  what a config's `model` may be, which prepared files fit
 task.py      the inputs, the model's way from a board to losses
 network.py   the modules: embeddings, network over cells, readout
 report.py    results, their table and figures, beside the published ones
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.sudoku.fields import FIELDS, SCHEMAS
+    from rrn.tasks.sudoku.settings import SCHEMAS, Model
     from rrn.tasks.sudoku.solving import Solutions, solve_sudoku
     from rrn.tasks.sudoku.task import Sudoku, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Solutions", "Sudoku", "create_task", "solve_sudoku"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "solving"])
+__all__ = ["SCHEMAS", "Model", "Solutions", "Sudoku", "create_task", "solve_sudoku"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task", "solving"])

@@ -23,8 +23,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 from absl import app, flags
 
 from data_prep.failures import error_line
-from rrn.tasks.sudoku.fields import NUM_STEPS
 from rrn.tasks.sudoku.puzzles import read_puzzles
+from rrn.tasks.sudoku.settings import NUM_STEPS
 
 WEIGHTS = flags.DEFINE_string(
     "weights", None, "A weights file of the paper's model size; pretrained/sudoku.h5 if not given."

@@ -2,11 +2,11 @@
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
 from rrn.layers import Embedding, Linear
 from rrn.network import RecurrentRelationalNetwork
+from rrn.tasks.sudoku.settings import Model
 
 
 def cell_neighbours() -> np.ndarray:
@@ -27,7 +27,7 @@ class SudokuEncoder(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(name="encoder")
         self.digit = Embedding(10, config.embedding_size, name="digit_embedding")
         self.row = Embedding(9, config.embedding_size, name="row_embedding")
@@ -41,7 +41,7 @@ class SudokuNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         super().__init__(name="network")
         self.rrn = RecurrentRelationalNetwork(
             input_size=3 * config.embedding_size,

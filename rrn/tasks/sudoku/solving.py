@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from data_prep.sudoku.puzzles import UNITS
 from rrn.checks import check_sizes
@@ -19,9 +18,9 @@ from rrn.compiling import xla
 from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
-from rrn.tasks.sudoku.fields import NUM_STEPS
 from rrn.tasks.sudoku.puzzles import check_puzzles
 from rrn.tasks.sudoku.report import SOLVED, example_of
+from rrn.tasks.sudoku.settings import NUM_STEPS, Model
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from rrn.weights import load_weights, model_variables
 
@@ -30,9 +29,7 @@ SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
 _FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[2:4]]
 PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
-PAPER_MODEL = ConfigDict(
-    {"embedding_size": 16, "hidden_size": 96, "compute_dtype": "float32", "recompute": False}
-)
+PAPER_MODEL = Model()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +128,7 @@ class Solver:
       ValueError: no such file, or not of this model.
     """
 
-    def __init__(self, config: ConfigDict, weights: str | Path, num_steps: int):
+    def __init__(self, config: Model, weights: str | Path, num_steps: int):
         self.num_steps, self.task = num_steps, Sudoku(config)
         self._segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
         on_gpu = bool(tf.config.list_logical_devices("GPU"))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.graphs import RegularGraph
@@ -21,12 +20,13 @@ from rrn.random import ExampleRandom
 from rrn.reading import Variable, read, reading_scope
 from rrn.tasks.sudoku import report
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
+from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 SEGMENT_STEPS = 8  # at most, of what is traced once
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Sudoku":
+def create_task(config: Model, data: PreparedData) -> "Sudoku":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -86,7 +86,7 @@ class Sudoku(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict):
+    def __init__(self, config: Model):
         encoder = SudokuEncoder(config)
         super().__init__(config, SudokuNetwork(config), encoder)
 

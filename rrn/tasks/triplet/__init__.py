@@ -1,6 +1,6 @@
 """Triplets: images are embedded so that those of the same digit are near each other.
 
-fields.py   what a config's `model` may be, which prepared files fit
+settings.py what a config's `model` may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the module: convolutions and a linear layer
 report.py   results of retrieval, their table and pictures
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.triplet.fields import FIELDS, SCHEMAS
+    from rrn.tasks.triplet.settings import SCHEMAS, Model
     from rrn.tasks.triplet.task import Triplet, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Triplet", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["SCHEMAS", "Model", "Triplet", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])

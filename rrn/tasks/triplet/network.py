@@ -1,10 +1,10 @@
 """The triplet task's network: two convolutions and a linear layer."""
 
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.convolution import Conv2D
 from rrn.layers import Linear
+from rrn.tasks.triplet.settings import Model
 
 
 class EmbeddingNetwork(tf.Module):
@@ -17,7 +17,7 @@ class EmbeddingNetwork(tf.Module):
       config: the experiment's `model`.
     """
 
-    def __init__(self, image_size: int, config: ConfigDict):
+    def __init__(self, image_size: int, config: Model):
         super().__init__(name="network")
         width, dtype = config.width, config.compute_dtype
         self.convolutions = [

@@ -13,18 +13,18 @@ its digit in its split is its own match.
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
 from rrn.data import PreparedData
 from rrn.random import ExampleRandom
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.tasks.triplet import report
 from rrn.tasks.triplet.network import EmbeddingNetwork
+from rrn.tasks.triplet.settings import Model
 
 IMAGES = "query", "match", "other"
 
 
-def create_task(config: ConfigDict, data: PreparedData) -> "Triplet":
+def create_task(config: Model, data: PreparedData) -> "Triplet":
     """Makes the task; see `rrn.tasks.create_task`.
 
     Args:
@@ -55,7 +55,7 @@ class Triplet(Task):
 
     quantities = report.QUANTITIES
 
-    def __init__(self, config: ConfigDict, data: PreparedData):
+    def __init__(self, config: Model, data: PreparedData):
         for split, arrays in data.splits.items():
             if len(np.unique(arrays["label"])) < 2:
                 raise ValueError(f"{data.path}: its {split} split needs images of two digits")

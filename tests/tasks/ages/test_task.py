@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from configs.ages import get_config
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.graphs import RegularGraph, all_others
 from rrn.plain import graph_outputs, hidden_states
@@ -25,8 +26,8 @@ def data(ages_h5):
 
 def make_task(data, **model):
     config = get_config()
-    config.model.update(model)
-    return create_task(config, data)
+    config = replace(config, model=model)
+    return create_task(config.model, data)
 
 
 @pytest.fixture(scope="module")

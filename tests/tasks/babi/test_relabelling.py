@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from configs.babi import get_config
 from data_prep.babi.simulator.answerer import answer
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -41,8 +42,11 @@ def data(simulated_babi_h5):
 
 def create(data, **model):
     config = get_config("test")
-    config.model.update(hidden_size=16, encoding_size=8, max_facts=512, num_parts=1, **model)
-    return create_task(config, data)
+    config = replace(
+        config,
+        model={"hidden_size": 16, "encoding_size": 8, "max_facts": 512, "num_parts": 1, **model},
+    )
+    return create_task(config.model, data)
 
 
 def texts_of(data, split, examples, keep_names=False, **model):

@@ -9,6 +9,7 @@ import tensorflow as tf
 from matplotlib.figure import Figure
 
 from configs.babi import get_config
+from rrn.config import replace
 from rrn.data import PreparedData, read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -73,12 +74,12 @@ def arrays(data):
 
 def make_config(**model):
     config = get_config("test")
-    config.model.update(model)
+    config = replace(config, model=model)
     return config
 
 
 def make_task(data, **model):
-    return create_task(make_config(hidden_size=16, encoding_size=8, **model), data)
+    return create_task(make_config(hidden_size=16, encoding_size=8, **model).model, data)
 
 
 def tiny_data(vocabulary=5, schema=("babi", 1)):
@@ -125,7 +126,7 @@ def make_batch(task, arrays, examples, seed=(3, 4)):
 
 
 def test_the_paper_model_has_exactly_441681_parameters(data):
-    task = create_task(get_config(), data)
+    task = create_task(get_config().model, data)
     assert task.vocabulary_size == 177
     assert names_and_shapes(task.network) | names_and_shapes(task.encoder) == (
         PARAMETERS["network"] | PARAMETERS["encoder"]
@@ -135,7 +136,9 @@ def test_the_paper_model_has_exactly_441681_parameters(data):
 
 def test_normal_embeddings_begin_with_standard_normal_weights():
     glorot, normal = (
-        create_task(make_config(normal_embeddings=begin), tiny_data(177)).encoder.embedding.table
+        create_task(
+            make_config(normal_embeddings=begin).model, tiny_data(177)
+        ).encoder.embedding.table
         for begin in (False, True)
     )
     assert glorot.shape == normal.shape
@@ -149,7 +152,7 @@ def test_parameters_by_size_of_vocabulary(vocabulary):
     def mlp(*sizes):
         return sum((i + 1) * o for i, o in itertools.pairwise(sizes))
 
-    task = create_task(get_config(), tiny_data(vocabulary))
+    task = create_task(get_config().model, tiny_data(vocabulary))
     assert count_parameters(task) == (
         32 * vocabulary  # word embedding
         + 2 * (32 + 32 + 1) * 4 * 32  # LSTMs over words
@@ -171,7 +174,7 @@ def test_regularized_are_the_kernels_of_the_dense_layers():
 def test_data_of_another_schema_is_refused():
     for schema in (("sudoku", 1), ("babi", 2)):
         with pytest.raises(ValueError, match=r"tiny\.h5: schema and version are .*needs"):
-            create_task(make_config(), tiny_data(schema=schema))
+            create_task(make_config().model, tiny_data(schema=schema))
 
 
 # Parts

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -18,8 +19,7 @@ from tests.test_convolution import plain_conv
 
 def shapes_of(file, channels, num_classes, **model):
     """Names and shapes of a network that is described, not made: in a graph nothing is computed."""
-    config = load_config(file).model
-    config.update(model)
+    config = replace(load_config(file).model, **model)
     with tf.Graph().as_default():
         tf.random.set_seed(0)
         network = ConvolutionalNetwork(channels, num_classes, config)
@@ -32,10 +32,10 @@ def count(shapes):
 
 def make_classifier(path, file="vgg19.py", **model):
     config = load_config(file, "test")
-    config.model.update(model)
-    config.train.update(batch_size=6, decay="constant")
+    config = replace(config, model=model)
+    config = replace(config, train={"batch_size": 6, "schedule": "constant"})
     data = read_prepared(path)
-    return config, data, create_task(config, data)
+    return config, data, create_task(config.model, data)
 
 
 @pytest.fixture(scope="module")
@@ -157,9 +157,8 @@ def test_batches_hold_enlarged_digits_without_the_average(small_digits_h5):
 def test_bfloat16_is_close_to_float32(classifier):
     config, data, task, batch = classifier
     with tf.device(CPUS[0]):
-        config = config.copy_and_resolve_references()
-        config.model.compute_dtype = "bfloat16"
-        other = create_task(config, data)
+        config = replace(config, model={"compute_dtype": "bfloat16"})
+        other = create_task(config.model, data)
     for ours, theirs in zip(other.network.variables, task.network.variables, strict=True):
         ours.assign(theirs)
     logits = other.network(batch["image"])

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import hdf5
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -41,11 +42,13 @@ def images_h5(tmp_path_factory):
 def small_completion(path, **model):
     """(config, data, task) at small sizes."""
     config = load_config("completion.py", "test")
-    config.model.update(width=2, dilations=(2,), patch_size=8, compute_dtype="float32")
-    config.model.update(model)
-    config.train.update(batch_size=6, clip_norm=0.0, warmup_updates=0)
+    config = replace(
+        config, model={"width": 2, "dilations": (2,), "patch_size": 8, "compute_dtype": "float32"}
+    )
+    config = replace(config, model=model)
+    config = replace(config, train={"batch_size": 6, "clip_norm": 0.0, "schedule": "constant"})
     data = read_prepared(path)
-    return config, data, create_task(config, data)
+    return config, data, create_task(config.model, data)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +223,7 @@ def test_examples_do_not_depend_on_each_other(completion, batch):
 
 def test_both_on_two_devices_are_both_on_one(completion):
     config, data, task = completion
-    config.train.stages = config.train.stages[2:]
+    config = replace(config, train={"stages": config.train.stages[2:]})
     initial = {v.ref(): v.numpy() for v in task.network.trainable_variables}
     results = []
     for count in (1, 2):

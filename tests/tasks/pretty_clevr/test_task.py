@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from configs.pretty_clevr import get_config
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.graphs import RegularGraph
 from rrn.plain import graph_outputs, hidden_states
@@ -43,8 +44,8 @@ def data(small_scenes_h5):
 
 def make_task(data, variant="", **model):
     config = get_config(variant)
-    config.model.update(model)
-    return create_task(config, data)
+    config = replace(config, model=model)
+    return create_task(config.model, data)
 
 
 def count(task):
@@ -274,9 +275,9 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_two_devices_equal_one(data, optimizer):
     config = get_config("test")
-    config.train.optimizer = optimizer
-    config.model.update(hidden_size=8, node_loss=1.0)
-    task = create_task(config, data)
+    config = replace(config, train={"optimizer": optimizer})
+    config = replace(config, model={"hidden_size": 8, "node_loss": 1.0})
+    task = create_task(config.model, data)
     initial = [variable.numpy() for variable in task.network.variables]
     values = []
     for devices in (CPUS[:1], CPUS[1:3]):

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from configs.sudoku import get_config
 from data_prep.sudoku.puzzles import UNITS
+from rrn.config import replace
 from rrn.data import read_prepared, training_inputs
 from rrn.distribute.variables import short_device
 from rrn.graphs import RegularGraph
@@ -63,8 +64,17 @@ def data(small_sudoku_h5):
 
 def make_config(**model):
     config = get_config()
-    config.model.update(embedding_size=4, hidden_size=12, num_steps=3, evaluation_steps=4, **model)
-    config.train.batch_size = 6
+    config = replace(
+        config,
+        model={
+            "embedding_size": 4,
+            "hidden_size": 12,
+            "num_steps": 3,
+            "evaluation_steps": 4,
+            **model,
+        },
+    )
+    config = replace(config, train={"batch_size": 6})
     return config
 
 
@@ -81,7 +91,7 @@ def randomize_all(task):
 
 
 def test_the_paper_model_has_exactly_201098_parameters(data):
-    task = create_task(get_config(), data)
+    task = create_task(get_config().model, data)
     assert names_and_shapes(task.encoder) | names_and_shapes(task.network) == PARAMETERS
     variables = [*task.encoder.variables, *task.network.variables]
     assert sum(variable.shape.num_elements() for variable in variables) == 201_098
@@ -282,7 +292,7 @@ def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
     task = make_task()
     randomize_all(task)
     loss, gradients = loss_and_gradients(task, batch)
-    task.config.recompute = True
+    task.config = replace(task.config, recompute=True)
     same_loss, same_gradients = loss_and_gradients(task, batch)
     assert_close(same_loss, loss)
     for name, gradient in gradients.items():
@@ -298,9 +308,9 @@ def trained(data):
     """Number of devices -> (the trainer, metrics and gradients of an update, its batches)."""
     tf.random.set_seed(0)
     config = make_config(relabel=True, symmetries=True)
-    config.model.num_steps = 2
-    config.train.l2 = 1e-3
-    task = create_task(config, data)
+    config = replace(config, model={"num_steps": 2})
+    config = replace(config, train={"l2": 1e-3})
+    task = create_task(config.model, data)
     initial = None
 
     def train(devices):

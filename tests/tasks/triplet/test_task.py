@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -18,9 +19,9 @@ from tests.helpers import CPUS, load_config, make_trainer
 def triplet(small_digits_h5):
     """(config, data, task) at the sizes of the variant test."""
     config = load_config("triplet.py", "test")
-    config.train.batch_size = 6
+    config = replace(config, train={"batch_size": 6})
     data = read_prepared(small_digits_h5)
-    return config, data, create_task(config, data)
+    return config, data, create_task(config.model, data)
 
 
 def test_matches_are_of_the_same_digit_and_others_are_not():
@@ -170,4 +171,4 @@ def test_a_split_of_one_digit_is_an_error(triplet):
     config, data, _ = triplet
     data.splits["valid"]["label"][:] = 3
     with pytest.raises(ValueError, match=r"digits\.h5: its valid split needs images of two digits"):
-        create_task(config, data)
+        create_task(config.model, data)

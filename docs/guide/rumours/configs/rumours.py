@@ -4,14 +4,16 @@ python -m data_prep.rumours --out data/rumours.h5
 python main.py --config configs/rumours.py
 """
 
-from configs import Evaluate, Train, experiment, look_up
+from rrn.tasks.rumours import Model
+
+from configs import look_up
+from rrn.config import Data, Evaluate, Experiment, Train
 
 
 def rumours():
-    return experiment(
-        task="rumours",
-        data="data/rumours.h5",
-        model={"hidden_size": 32, "num_steps": 8, "compute_dtype": "float32"},
+    return Experiment(
+        model=Model(),
+        data=Data(path="data/rumours.h5"),
         train=Train(
             batch_size=64,
             num_updates=400,

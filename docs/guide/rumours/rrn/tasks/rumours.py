@@ -3,15 +3,25 @@ is told. A person's only feature is whether they are person 0. At every step a l
 from each person's state whether they hear the rumour.
 """
 
+from typing import ClassVar
+
 import tensorflow as tf
 
 from rrn import Linear, RecurrentRelationalNetwork, SparseGraph
-from rrn.fields import COMPUTE_DTYPE, SIZE, STEPS
+from rrn.config import ModelSettings, Size, Steps
 from rrn.tasks import Task, results_by_step
 
 SCHEMAS = (("rumours", 1),)  # of the prepared file
-FIELDS = {"hidden_size": SIZE, "num_steps": STEPS, "compute_dtype": COMPUTE_DTYPE}  # of `model`
 PEOPLE = 16
+
+
+class Model(ModelSettings):
+    """What the config's `model` may be; all models have a `compute_dtype`."""
+
+    TASK: ClassVar = "rumours"
+
+    hidden_size: Size = 32
+    num_steps: Steps = 8
 
 
 def create_task(config, data):

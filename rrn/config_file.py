@@ -1,0 +1,105 @@
+"""The config of a run: what `get_config` of a file gives, changed by the command line.
+
+Needs no TensorFlow.
+"""
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_prep.failures import find_place
+from rrn.config import Experiment
+from rrn.settings import change, in_words
+
+FLAG = re.compile(r"--?config\.([^=]+)(?:=(.*))?", re.DOTALL)
+
+
+class UsageError(ValueError):
+    """What is wrong is on the command line, not in a file."""
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Takes `--config.FIELD=VALUE` and `--config.FIELD VALUE` out of a command line.
+
+    Args:
+      arguments: the command line.
+
+    Returns:
+      (the other arguments; (field, value) of these, in their order).
+
+    Raises:
+      UsageError: a field without a value.
+    """
+    others, changes, left = [], [], list(arguments)
+    while left:
+        match = FLAG.fullmatch(argument := left.pop(0))
+        if not match:
+            others.append(argument)
+            continue
+        field, value = match.groups()
+        if value is None:
+            if not left:
+                raise UsageError(f"--config.{field}: has no value; expected --config.{field}=VALUE")
+            value = left.pop(0)
+        changes.append((field, value))
+    return others, changes
+
+
+def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experiment:
+    """Executes a config file, and changes fields of what it gives.
+
+    Args:
+      name: FILE or FILE:VARIANT. The file has a function `get_config`, which takes the variant if
+        there is one.
+      changes: (field, value) as texts, such as ("train.stages[0].num_updates", "100").
+
+    Returns:
+      The config.
+
+    Raises:
+      ValueError: no such file or variant, or a file that does not give a config. The message names
+        the file, and the line of what it has raised.
+      UsageError: a field that is unknown, or a value that it does not take.
+    """
+    config = _execute(name)
+    for field, value in changes:
+        try:
+            config = change(config, field, value)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return config
+
+
+def _execute(name):
+    path, _, variant = name.partition(":")
+    if not Path(path).is_file():
+        raise ValueError(f"--config={name}: no file {path}; configs/ has one for each experiment")
+    try:
+        spec = importlib.util.spec_from_file_location("rrn_config_file", path)
+        if spec is None:
+            raise ValueError("no Python file; expected a name that ends in .py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not callable(get_config := getattr(module, "get_config", None)):
+            raise ValueError("no get_config in it; expected a function that returns the config")
+        config = get_config(variant) if variant else get_config()
+        if not isinstance(config, Experiment):
+            got = type(config).__name__
+            raise ValueError(f"get_config gave a {got}; expected an rrn.config.Experiment")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a config file may raise anything, and may want to exit
+        place = find_place(error, __file__)
+        where = f" (raised in {place})" if place else ""
+        raise ValueError(f"--config={name}: {_what(error)}{where}") from error
+    return config
+
+
+def _what(error):
+    if isinstance(error, ValidationError):
+        return f"{error.title}: {in_words(error)}"
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__

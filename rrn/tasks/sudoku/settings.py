@@ -1,0 +1,22 @@
+"""What the model may be, and which prepared files the task takes."""
+
+from typing import ClassVar
+
+from rrn.config import ModelSettings, Size, Steps
+
+NUM_STEPS = 64  # with which puzzles are solved
+SCHEMAS = (("sudoku", 1),)
+
+
+class Model(ModelSettings):
+    """The network on a board's cells; the defaults are the paper's."""
+
+    TASK: ClassVar = "sudoku"
+
+    embedding_size: Size = 16
+    hidden_size: Size = 96
+    num_steps: Steps = 32  # in training
+    evaluation_steps: Steps = 64
+    relabel: bool = False  # digits exchange places, in training
+    symmetries: bool = False  # boards are turned and mirrored, in training
+    recompute: bool = False  # in the backward pass: less memory, more time

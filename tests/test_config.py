@@ -1,0 +1,97 @@
+"""The settings that all experiments have in common, and those of every model."""
+
+import pytest
+from pydantic import ValidationError
+
+from rrn import config, optimizers
+from rrn.distribute.sharding import CUTTING, POLICIES
+from rrn.settings import change, in_words
+from rrn.tasks import find_task, task_names
+from tests.helpers import load_config
+
+
+@pytest.mark.parametrize("kind", [config.Adam, config.RMSProp, config.Muon])
+def test_an_optimizers_settings_are_its_arguments(kind):
+    optimizer = getattr(optimizers, kind.__name__)([], **kind().model_dump(exclude={"kind"}))
+    assert isinstance(optimizer, optimizers.Optimizer)
+
+
+def test_a_policy_has_an_axis_where_it_cuts():
+    sudoku = load_config("sudoku.py")
+    for policy in ("auto", *POLICIES):
+        found = change(sudoku, "variables.policy", policy).variables.policy
+        assert found.kind == policy and hasattr(found, "axis") == (policy in CUTTING)
+    with pytest.raises(
+        ValueError, match=r"^variables\.policy\.axis: no such field; fields are kind"
+    ):
+        change(sudoku, "variables.policy.axis", "0")
+
+
+@pytest.mark.parametrize("task", task_names())
+def test_every_model_has_its_task_and_products_of_two_types(task):
+    model = find_task(task).Model
+    assert task == model.TASK
+    for dtype in ("float32", "bfloat16"):
+        assert model(compute_dtype=dtype).compute_dtype == dtype
+    with pytest.raises(ValidationError) as error:
+        model(compute_dtype="float16")
+    expected = "compute_dtype: expected 'float32' or 'bfloat16', got 'float16'"
+    assert in_words(error.value) == expected
+
+
+MODELS = {
+    "lists": ("completion.py", "hole", "[0.25, 0.5]", None),
+    "too few": ("completion.py", "hole", "(0.5,)", "model.hole[1]: missing"),
+    "a share": (
+        "completion.py",
+        "hole",
+        "(0.25, 1)",
+        "model.hole[1]: expected a number less than 1",
+    ),
+    "a dilation": (
+        "completion.py",
+        "dilations",
+        "(2, 0)",
+        "model.dilations[1]: expected a number ",
+    ),
+    "blocks": ("vgg19.py", "blocks", "((1,), 2)", "model.blocks[1]: expected a valid tuple, got 2"),
+    "a size": ("babi.py", "hidden_size", "0", "model.hidden_size: expected a"),
+    "steps": ("babi.py", "num_steps", "257", "model.num_steps: expected a"),
+    "dropout": (
+        "babi.py",
+        "readout_dropout",
+        "1",
+        "model.readout_dropout: expected a number less ",
+    ),
+    "a switch": ("babi.py", "relabel", "1", "model.relabel: expected a valid boolean, got 1"),
+    "a choice": (
+        "pretty_clevr.py",
+        "network",
+        "cnn",
+        "model.network: expected 'recurrent' or 'mlp'",
+    ),
+    "no field": (
+        "babi.py",
+        "hidden",
+        "1",
+        "model.hidden: no such field; fields are compute_dtype, ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MODELS)
+def test_a_models_settings_are_checked(case):
+    file, field, text, message = MODELS[case]
+    experiment = load_config(file)
+    if message is None:
+        assert getattr(change(experiment, f"model.{field}", text).model, field) == (0.25, 0.5)
+        return
+    with pytest.raises(ValueError) as error:
+        change(experiment, f"model.{field}", text)
+    assert str(error.value).startswith(message)
+
+
+def test_the_dict_of_an_experiment_has_its_task():
+    found = load_config("sudoku.py").to_dict()
+    assert found["task"] == "sudoku" and found["model"]["hidden_size"] == 96
+    assert found["train"]["stages"][0]["objectives"][0]["optimizer"] == {"kind": "adam"}
