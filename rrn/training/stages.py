@@ -11,13 +11,12 @@ A stage takes what it does not give from `train`, and an objective from its stag
 `rrn/training/fields.py` lists the fields of each. `loss` is one of those that the task's `loss`
 returns, "loss" if not given; `modules` are attributes of the task, or their attributes, `MODULES`
 if not given. A stage without `objectives` has one, made of its own fields; a config without stages
-has one stage, made of train's. `options` are arguments of the task's `loss` or `make_batch` in the
-stage, as {"num_steps": 16}. The plan runs `train.repeats` times.
+has one stage, made of train's. `options` are those of the task's options that the stage sets, as
+{"num_steps": 16}. The plan runs `train.repeats` times.
 """
 
 import contextlib
 import functools
-import inspect
 import operator
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -30,6 +29,7 @@ from rrn.compiling import run_compiled
 from rrn.optimizers import OPTIMIZERS, Optimizer, clip_by_global_norm, learning_rate
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import Variable, module_variables, shards
+from rrn.tasks.options import arguments_of, check_options
 from rrn.tasks.task import Task
 from rrn.training.fields import (
     OBJECTIVE_FIELDS,
@@ -39,9 +39,6 @@ from rrn.training.fields import (
 )
 
 MODULES = "encoder", "network"  # of every task
-# What no stage can set.
-LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}
-BATCH_ARGUMENTS = {"arrays", "examples", "random", "training"}
 
 
 class Objective(tf.Module):
@@ -228,20 +225,18 @@ class Stage(tf.Module):
                 )
         return [tf.reduce_mean(losses[objective.loss]) for objective in self.objectives]
 
-    def metrics(
-        self, metrics: Mapping[str, Any], losses: Mapping[str, tf.Tensor]
-    ) -> dict[str, Any]:
+    def metrics(self, metrics: Mapping[str, Any], losses: Mapping[str, str]) -> dict[str, Any]:
         """Leaves out the metrics of losses that the stage does not train.
 
         Args:
-          metrics: the task's; those of a loss are called `<loss>/...`.
-          losses: the task's, by name.
+          metrics: the task's, by name.
+          losses: metric -> the loss that it belongs to, the task's `metric_losses`.
 
         Returns:
           The metrics to report.
         """
-        others = losses.keys() - {objective.loss for objective in self.objectives}
-        return {n: value for n, value in metrics.items() if n.partition("/")[0] not in others}
+        trained = {objective.loss for objective in self.objectives}
+        return {n: value for n, value in metrics.items() if losses.get(n) in {None, *trained}}
 
 
 class Plan(tf.Module):
@@ -377,24 +372,11 @@ def stage_names(config: ConfigDict) -> list[str]:
 
 def _split_options(options, task):
     """Those that the task's `loss` takes, and those that its `make_batch` takes; raises ValueError
-    for one that neither does, for a number in place of a switch, or a switch in place of a number.
+    for one that the task does not declare, or for a value that it does not take.
     """
-    of_loss, of_batch = (
-        {n: p for n, p in inspect.signature(function).parameters.items() if n not in others}
-        for function, others in ((task.loss, LOSS_ARGUMENTS), (task.make_batch, BATCH_ARGUMENTS))
-    )
-    known = {**of_loss, **of_batch}
-    for name, value in options.items():
-        if name not in known:
-            raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
-        is_switch = isinstance(known[name].default, bool)
-        if is_switch != isinstance(value, bool):
-            kind = "True or False" if is_switch else "a whole number"
-            raise ValueError(f"option {name}: expected {kind}, got {value!r}")
-    return (
-        {name: value for name, value in options.items() if name in of_loss},
-        {name: value for name, value in options.items() if name in of_batch},
-    )
+    check_options(options, task.options, "options")
+    methods = "loss", "make_batch"
+    return tuple(arguments_of(method, options, task.options) for method in methods)
 
 
 def find_module(task: Task, path: str) -> tf.Module:

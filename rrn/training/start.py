@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 
 from data_prep import check, hdf5
 from rrn.distribute.cluster import Cluster
-from rrn.tasks import check_schema
+from rrn.tasks import check_schema, check_stage_options
 from rrn.training.fields import check_config
 from rrn.training.unused import check_used
 from rrn.training.workdir import Workdir
@@ -70,6 +70,7 @@ def run(
     workdir = Workdir(workdir)
     role = cluster.role if cluster else None
     check_config(config)
+    check_stage_options(config)
     check_used(config)
     if restart and mode != "train":
         raise ValueError(f"--restart begins a training anew; --mode={mode} does not train")

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.distribute import Cluster
-from rrn.tasks.task import Results
+from rrn.tasks.report import Results
 from rrn.training import experiment, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.experiment import Experiment

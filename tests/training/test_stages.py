@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import ClassVar
 
 import h5py
 import numpy as np
@@ -11,7 +12,9 @@ from ml_collections import ConfigDict
 
 from configs import Evaluate
 from rrn.data import training_inputs
+from rrn.fields import STEPS, SWITCH
 from rrn.layers import Linear
+from rrn.tasks import Option, Report
 from rrn.training import experiment
 from rrn.training.experiment import Experiment
 from rrn.training.machines import OneMachine
@@ -27,6 +30,9 @@ class ContestTask(LineTask):
     """`LineTask` with a judge that has a loss of its own, and a loss through the judge; its batches
     may be without noise.
     """
+
+    options: ClassVar = {"exact": Option("make_batch", SWITCH, "Whether there is no noise.")}
+    metric_losses: ClassVar = {"verdict": "judge"}
 
     def __init__(self):
         super().__init__()
@@ -46,14 +52,18 @@ class ContestTask(LineTask):
     def metrics(self, batch, outputs):
         count = tf.cast(tf.size(outputs["verdict"]), tf.float32)
         verdict = tf.reduce_sum(outputs["verdict"]), count
-        return {**super().metrics(batch, outputs), "judge/verdict": verdict}
+        return {**super().metrics(batch, outputs), "verdict": verdict}
 
+
+class ContestReport(Report):
     def table(self, results):
         return f"loss {results.metrics['loss']:.4f} {sorted(results.by_stage)}"
 
 
 class SteppedTask(LineTask):
     """`LineTask` with a loss so many times as large as it has steps."""
+
+    options: ClassVar = {"num_steps": Option("loss", STEPS, "The steps, 2 by default.")}
 
     def loss(self, encodings, batch, random, training, num_steps=2):
         losses, outputs = super().loss(encodings, batch, random, training)
@@ -167,8 +177,14 @@ WRONG = {
     "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
     "field": ({"learning_rate": -1}, r"train\.stages\[0\]\.learning_rate: expected a number from"),
-    "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are exact"),
-    "switch": ({"options": {"exact": 2}}, "stage s: option exact: expected True or False, got 2"),
+    "option": (
+        {"options": {"steps": 2}},
+        r"stage s: options\.steps: no such option; this task's are exact",
+    ),
+    "switch": (
+        {"options": {"exact": 2}},
+        r"stage s: options\.exact: expected True or False, got 2",
+    ),
     "number": ({"num_updates": 0}, r"train\.stages\[0\]\.num_updates: expected at least 1, got 0"),
     "fields together": (
         {"decay": "exponential", "decay_updates": 0},
@@ -229,7 +245,7 @@ def test_every_stage_changes_its_variables_and_slots_alone(contest):
         assert bad_update == -1
         changed = {r for r, old in before.items() if (old != r.deref().numpy()).any()}
         assert changed == {v.ref() for v in (*stage.trained(), *slots[stage.name])}
-        assert ("judge/verdict" in means) == (stage.name != "fit") and "y" in means
+        assert ("verdict" in means) == (stage.name != "fit") and "y" in means
         losses = {objective.loss for objective in stage.objectives}
         assert {n.partition("/")[0] for n in means if n.endswith("/loss")} == losses
     assert trainer.update == trainer.plan.num_updates
@@ -262,8 +278,11 @@ def test_a_stage_may_set_what_the_loss_takes():
             {"num_steps": 0},
             r"train\.stages\[0\]\.options\.num_steps: expected an integer from 1 to 256, got 0",
         ),
-        ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
-        ({"num_steps": True}, "stage s: option num_steps: expected a whole number, got True"),
+        ({"steps": 3}, r"stage s: options\.steps: no such option; this task's are num_steps"),
+        (
+            {"num_steps": True},
+            r"stage s: options\.num_steps: expected an integer from 1 to 256, got T",
+        ),
         ({"num_steps": "3"}, r"options\.num_steps: expected an integer from 1 to 256, got '3'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -366,6 +385,7 @@ def make_run(monkeypatch):
 
     monkeypatch.setattr(experiment, "read_prepared", lambda path: LineData(ContestTask()))
     monkeypatch.setattr(experiment, "create_task", create)
+    monkeypatch.setattr(experiment, "create_report", lambda config, task: ContestReport(task))
     train = contest_config(num_updates=0, repeats=2, checkpoint_every_updates=4)
     train.update(log_every_updates=2, evaluate_every_updates=10)
     fields = {"task": "contest", "model": {}, "data": {"path": ""}, "seed": 1}

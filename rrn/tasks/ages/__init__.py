@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.ages.fields import FIELDS, SCHEMAS
+    from rrn.tasks.ages.fields import FIELDS, OPTIONS, SCHEMAS
+    from rrn.tasks.ages.report import AgesReport, create_report
     from rrn.tasks.ages.task import Ages, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Ages", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["FIELDS", "OPTIONS", "SCHEMAS", "Ages", "AgesReport", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

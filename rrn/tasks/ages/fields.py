@@ -1,6 +1,10 @@
-"""What the fields of `model` may be, and which prepared files the task takes."""
+"""What the fields of `model` and the options of stages may be, and which prepared files the task
+takes.
+"""
 
-from rrn.fields import COMPUTE_DTYPE, DROPOUT, LOSS_WEIGHT, SIZE, STEPS, SWITCH
+from data_prep.ages.trees import PEOPLE
+from rrn.fields import COMPUTE_DTYPE, DROPOUT, LOSS_WEIGHT, SIZE, STEPS, SWITCH, Field
+from rrn.tasks.options import Option
 
 SCHEMAS = (("ages", 1),)
 FIELDS = {
@@ -10,4 +14,12 @@ FIELDS = {
     "node_loss": LOSS_WEIGHT,
     "sinusoids": SWITCH,
     "compute_dtype": COMPUTE_DTYPE,
+}
+OPTIONS = {
+    "num_steps": Option("loss", STEPS, "The network's steps, in place of the model's."),
+    "num_people": Option(
+        "loss",
+        Field(int, at_least=1, at_most=PEOPLE),
+        "How many people take part: those nearest to the one whose age is told. By default all.",
+    ),
 }

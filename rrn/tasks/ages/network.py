@@ -5,11 +5,11 @@ import math
 import tensorflow as tf
 from ml_collections import ConfigDict
 
+from data_prep.ages.trees import PEOPLE
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.reading import read
 
-PEOPLE = 8  # also facts
 KINDS = 3  # of facts
 CLASSES = 100  # of ages and differences
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.babi.fields import FIELDS, SCHEMAS
+    from rrn.tasks.babi.fields import FIELDS, OPTIONS, SCHEMAS
+    from rrn.tasks.babi.report import BabiReport, create_report
     from rrn.tasks.babi.task import Babi, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Babi", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["FIELDS", "OPTIONS", "SCHEMAS", "Babi", "BabiReport", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

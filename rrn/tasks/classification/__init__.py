@@ -12,7 +12,15 @@ from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.tasks.classification.fields import FIELDS, SCHEMAS
+    from rrn.tasks.classification.report import ClassificationReport, create_report
     from rrn.tasks.classification.task import Classification, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Classification", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = [
+    "FIELDS",
+    "SCHEMAS",
+    "Classification",
+    "ClassificationReport",
+    "create_report",
+    "create_task",
+]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

@@ -13,7 +13,8 @@ from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.tasks.completion.fields import FIELDS, SCHEMAS
+    from rrn.tasks.completion.report import CompletionReport, create_report
     from rrn.tasks.completion.task import Completion, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Completion", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["FIELDS", "SCHEMAS", "Completion", "CompletionReport", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

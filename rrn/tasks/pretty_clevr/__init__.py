@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.pretty_clevr.fields import FIELDS, SCHEMAS
+    from rrn.tasks.pretty_clevr.fields import FIELDS, OPTIONS, SCHEMAS
+    from rrn.tasks.pretty_clevr.report import PrettyClevrReport, create_report
     from rrn.tasks.pretty_clevr.task import PrettyClevr, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "PrettyClevr", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = [
+    "FIELDS",
+    "OPTIONS",
+    "SCHEMAS",
+    "PrettyClevr",
+    "PrettyClevrReport",
+    "create_report",
+    "create_task",
+]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

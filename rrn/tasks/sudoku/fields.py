@@ -1,8 +1,10 @@
-"""What the fields of `model` may be, and which prepared files the task takes."""
+"""What the fields of `model` and the options of stages may be, and which prepared files the task
+takes.
+"""
 
 from rrn.fields import COMPUTE_DTYPE, SIZE, STEPS, SWITCH
+from rrn.tasks.options import Option
 
-NUM_STEPS = 64  # with which puzzles are solved
 SCHEMAS = (("sudoku", 1),)
 FIELDS = {
     "embedding_size": SIZE,
@@ -13,4 +15,9 @@ FIELDS = {
     "symmetries": SWITCH,
     "recompute": SWITCH,
     "compute_dtype": COMPUTE_DTYPE,
+}
+OPTIONS = {
+    "num_steps": Option(
+        "loss", STEPS, "The steps of a segment, in place of the model's `num_steps`."
+    ),
 }

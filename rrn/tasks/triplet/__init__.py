@@ -12,7 +12,8 @@ from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.tasks.triplet.fields import FIELDS, SCHEMAS
+    from rrn.tasks.triplet.report import TripletReport, create_report
     from rrn.tasks.triplet.task import Triplet, create_task
 
-__all__ = ["FIELDS", "SCHEMAS", "Triplet", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["fields", "task"])
+__all__ = ["FIELDS", "SCHEMAS", "Triplet", "TripletReport", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["fields", "task", "report"])

@@ -7,15 +7,11 @@ import tensorflow as tf
 
 from rrn import Linear, RecurrentRelationalNetwork, SparseGraph
 from rrn.fields import COMPUTE_DTYPE, SIZE, STEPS
-from rrn.tasks import Task, results_by_step
+from rrn.tasks import Report, Task, results_by_step
 
 SCHEMAS = (("rumours", 1),)  # of the prepared file
 FIELDS = {"hidden_size": SIZE, "num_steps": STEPS, "compute_dtype": COMPUTE_DTYPE}  # of `model`
 PEOPLE = 16
-
-
-def create_task(config, data):
-    return Rumours(config)
 
 
 class RumoursNetwork(tf.Module):
@@ -71,6 +67,10 @@ class Rumours(Task):
         right = outputs["right"][:, -1]
         return {"right": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
 
+
+class RumoursReport(Report):
+    """What the program says of a model; see `rrn.tasks.Report` for what each method is for."""
+
     def results(self, arrays, examples, outputs):
         """ "right", in percent of the people, and "loss"; the error is what is not right."""
         right = 100.0 * outputs["right"].mean(axis=0)
@@ -80,3 +80,10 @@ class Rumours(Task):
     def table(self, results):
         right = " ".join(f"{percent:5.1f}" for percent in results.by_step["right"])
         return f"people right by step, %: {right}"
+
+
+def create_task(config, data):
+    return Rumours(config)
+
+
+create_report = RumoursReport
