@@ -1,6 +1,6 @@
 """Age arithmetic: who is how old, from differences along a tree (arXiv 1711.08028).
 
-fields.py   what a config's `model` may be, which prepared files fit
+fields.py   what a config's `model` and options may be, which prepared files fit
 task.py     the inputs, the model's way from a batch to losses
 network.py  the modules: network over facts, readouts, their initial weights
 report.py   results, their table and figure

@@ -1,6 +1,6 @@
 """bAbI: questions about short stories (Palm et al. 2018, section 3.2).
 
-fields.py       what a config's `model` may be, which prepared files fit
+fields.py       what a config's `model` and options may be, which prepared files fit
 task.py         the inputs, the model's way from a batch to losses
 network.py      the modules: sentence encoders, network over facts, readouts
 parts.py        the parts of a batch, in which little is padded

@@ -1,6 +1,6 @@
 """Pretty-CLEVR: from object to nearest object, as many jumps as asked (Palm et al. 2018, 3.3).
 
-fields.py     what a config's `model` may be, which prepared files fit
+fields.py     what a config's `model` and options may be, which prepared files fit
 task.py       the inputs, the model's way from a batch to losses
 questions.py  what an example's number asks
 network.py    the modules: the recurrent network over objects, and the paper's MLP

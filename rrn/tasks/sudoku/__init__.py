@@ -1,6 +1,6 @@
 """Sudoku: the missing digits of a board (Palm et al. 2018, section 3.1).
 
-fields.py    what a config's `model` may be, which prepared files fit
+fields.py    what a config's `model` and options may be, which prepared files fit
 task.py      the inputs, the model's way from a board to losses
 network.py   the modules: embeddings, network over cells, readout
 report.py    results, their table and figures, beside the published ones
