@@ -15,8 +15,8 @@ Modules:
 
 A data set is a package with a module `prepare`, which has `add_arguments(parser)` and `run(args)`
 and describes the file that it writes, and a module `schema`, whose `check` validates the arrays of
-that file; or one module with all three. No other place names it, and the package is called as the
-schema of its file is. `python -m data_prep --help` lists the data sets.
+that file; or one module with all three. It is called as its file's schema is. No other place lists
+it; `python -m data_prep --help` finds all.
 """
 
 

@@ -6,7 +6,7 @@ options.py   what a stage of training may set for a task
 examples.py  what the examples of several reports are made of
 
 A task is a file here, or a folder with a file task.py, that defines `create_task`; its first line
-says what it is. No other place names it. A room, or the file, has
+says what it is. No other place lists it. A room, or the file, has
 
     FIELDS         what the fields of the experiment's `model` may be
     SCHEMAS        names and versions of schema of the prepared files that it takes

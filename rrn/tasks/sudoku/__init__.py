@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.tasks.sudoku.application.solving import Solutions, solve_sudoku
+    from rrn.tasks.sudoku.application.solving import Solutions, Solver, solve_sudoku
     from rrn.tasks.sudoku.fields import FIELDS, OPTIONS, SCHEMAS
     from rrn.tasks.sudoku.report import SudokuReport, create_report
     from rrn.tasks.sudoku.task import Sudoku, create_task
@@ -24,6 +24,7 @@ __all__ = [
     "OPTIONS",
     "SCHEMAS",
     "Solutions",
+    "Solver",
     "Sudoku",
     "SudokuReport",
     "create_report",
