@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from benchmarks import harness, timing
 from rrn.config import replace
-from rrn.tasks.sudoku.puzzles import read_puzzles
-from rrn.tasks.sudoku.solving import (
+from rrn.tasks.sudoku.application.puzzles import read_puzzles
+from rrn.tasks.sudoku.application.solving import (
     BATCH,
     PAPER_MODEL,
     Solver,

@@ -1,26 +1,20 @@
 """The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
 
 import argparse
+import importlib
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from data_prep import check, options
-from data_prep.ages import prepare as ages
-from data_prep.babi import prepare as babi
 from data_prep.failures import error_line
-from data_prep.mnist import prepare as mnist
-from data_prep.pretty_clevr import prepare as pretty_clevr
-from data_prep.sudoku import prepare as sudoku
+from data_prep.finding import find
+from data_prep.options import check_options
 
-DATA_SETS = {
-    "babi": babi,
-    "sudoku": sudoku,
-    "pretty_clevr": pretty_clevr,
-    "ages": ages,
-    "mnist": mnist,
+COMMANDS = {
+    name: importlib.import_module(f"{__package__}.{module}")
+    for name, module in find(Path(__file__).parent, "add_arguments", "prepare").items()
 }
-COMMANDS = {**DATA_SETS, "check": check}
 
 
 class Parser(argparse.ArgumentParser):
@@ -56,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
     args = parser.parse_args(arguments)
     try:
-        options.check(args)
+        check_options(args)
         COMMANDS[args.command].run(args)
     except Exception as error:
         if args.verbosity or (line := error_line(error)) is None:

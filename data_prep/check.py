@@ -1,21 +1,15 @@
 """Checks a prepared file: its digest, its attributes and its contents."""
 
 import argparse
+import importlib
 from pathlib import Path
 
 from data_prep import DataError, hdf5
-from data_prep.ages import schema as ages
-from data_prep.babi import schema as babi
-from data_prep.mnist import schema as mnist
-from data_prep.pretty_clevr import schema as pretty_clevr
-from data_prep.sudoku import schema as sudoku
+from data_prep.finding import find
 
 SCHEMAS = {
-    "ages": ages,
-    "babi": babi,
-    "mnist": mnist,
-    "pretty_clevr": pretty_clevr,
-    "sudoku": sudoku,
+    name: importlib.import_module(f"{__package__}.{module}")
+    for name, module in find(Path(__file__).parent, "check", "schema").items()
 }
 ATTRIBUTES = {"schema": str, "version": int, "notes": str, "seed": int}
 

@@ -1,38 +1,28 @@
-"""What holds of the options that several commands have; it is checked before any work is done."""
+"""What holds of the options of all commands; it is checked before any work is done."""
 
 import argparse
 from pathlib import Path
 
 from data_prep import DataError
 
-MOST = 1_000_000  # examples, stories, scenes, digits or puzzles that an option asks for
-COUNTS = (
-    *("counts", "generate", "scenes", "stories", "test_pool", "valid_pool"),
-    *("train_per_level", "valid_per_level", "test_per_level"),
-)
-LARGEST_IMAGE = 1024  # pixels
+MOST = 1_000_000  # of whatever an option counts: examples, stories, scenes, digits or puzzles
 
 
-def check(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """Checks the options of a command.
 
     Args:
       args: the parsed options.
 
     Raises:
-      DataError: a number is too large, or `--out` cannot be a file.
+      DataError: a number that is no seed is too large, or `--out` cannot be a file.
     """
-    for name in COUNTS:
-        _check_most(name, getattr(args, name, None), MOST)
-    _check_most("images", getattr(args, "images", None), LARGEST_IMAGE)
+    for name, value in vars(args).items():
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, int) and number > MOST and name != "seed":
+                raise DataError(f"--{name} {number}: at most {MOST:,} is possible")
     if out := getattr(args, "out", None):
         _check_out(out)
-
-
-def _check_most(name: str, value: int | tuple[int, ...] | None, most: int) -> None:
-    for number in value if isinstance(value, tuple) else (value or 0,):
-        if number > most:
-            raise DataError(f"--{name} {number}: at most {most:,} is possible")
 
 
 def _check_out(out: Path) -> None:

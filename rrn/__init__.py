@@ -33,7 +33,7 @@ What trains them:
     publish      a run's weights, written for others
     data         a prepared HDF5 file -> one input pipeline for each device
     distribute/  devices, towers, variables on parameter servers, clusters
-    tasks/       inputs, model, loss and results of each task
+    tasks/       inputs, model and loss of each task, and its report: results, table, figures
     training/    updates, stages, evaluation, checkpoints
     config       every setting that all experiments have in common
     settings     what settings are: values that are checked when they are made
@@ -60,9 +60,10 @@ if TYPE_CHECKING:
     )
     from rrn.layers import MLP, Embedding, Linear, LSTMCell
     from rrn.messages import MessageFunction
-    from rrn.models import load, solve_sudoku, summary
+    from rrn.models import load, summary
     from rrn.network import RecurrentRelationalNetwork, RecurrentState
     from rrn.sentences import SentenceEncoder, prefix_tree
+    from rrn.tasks.sudoku.application.solving import solve_sudoku
 
 __all__ = [
     "MLP",
@@ -86,5 +87,15 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 __getattr__ = lazy_names(
-    __name__, __all__, ["graphs", "layers", "messages", "network", "sentences", "models"]
+    __name__,
+    __all__,
+    [
+        "graphs",
+        "layers",
+        "messages",
+        "network",
+        "sentences",
+        "models",
+        "tasks.sudoku.application.solving",
+    ],
 )

@@ -3,9 +3,10 @@
 The settings of a task's model are declared in the task's room (`rrn/tasks/NAME/settings.py`).
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from rrn.settings import (
     BY_KIND,
@@ -17,6 +18,7 @@ from rrn.settings import (
     Number,
     Probability,
     Settings,
+    made,
     replace,
 )
 
@@ -135,7 +137,7 @@ class Stage(Settings):
     num_updates: Count
     objectives: Annotated[tuple[Objective, ...], LIST_TOO, Field(min_length=1)]
     # Arguments of the task's `loss` or `make_batch`, such as {"num_steps": 16}.
-    options: dict[str, int | bool] = Field({})
+    options: dict[str, Any] = Field({})
     segments: Segments | None = None  # None: every update has examples of its own
     error_share: Probability = 0.0  # of a batch, drawn by validation errors: training/sampling.py
 
@@ -212,8 +214,37 @@ class ModelSettings(Settings):
     """The base class of a model's settings."""
 
     TASK: ClassVar[str]  # the name of its task's room in rrn/tasks
+    # What a stage may give to the task's `loss`, and what it may give to its `make_batch`.
+    LOSS_OPTIONS: ClassVar[type[Settings]] = Settings
+    BATCH_OPTIONS: ClassVar[type[Settings]] = Settings
 
     compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of matrix products
+
+    def split_options(
+        self, options: Mapping[str, Any], path: str
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Checks the options of a stage.
+
+        Args:
+          options: name -> value.
+          path: where they are, for the message.
+
+        Returns:
+          (those of the task's `loss`, those of its `make_batch`).
+
+        Raises:
+          ValueError: an option that the task does not have, or a value that it does not take.
+        """
+        kinds = self.LOSS_OPTIONS, self.BATCH_OPTIONS
+        known = [name for kind in kinds for name in kind.model_fields]
+        for name in options:
+            if name not in known:
+                names = ", ".join(known) or "none"
+                raise ValueError(f"{path}.{name}: no such option; this task's are {names}")
+        split = [{n: v for n, v in options.items() if n in kind.model_fields} for kind in kinds]
+        for kind, own in zip(kinds, split, strict=True):
+            made(kind, own, path)
+        return split[0], split[1]
 
 
 Size = Annotated[int, Field(ge=1, le=4096)]  # of a hidden state or an embedding
@@ -230,6 +261,12 @@ class Experiment(Settings):
     train: Train
     evaluate: Evaluate
     variables: Variables = Variables()
+
+    @model_validator(mode="after")
+    def _check_options(self) -> "Experiment":
+        for i, stage in enumerate(self.train.stages):
+            self.model.split_options(stage.options, f"train.stages[{i}].options")
+        return self
 
     @property
     def task(self) -> str:

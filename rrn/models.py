@@ -12,21 +12,9 @@ from rrn.data import PreparedData
 from rrn.reading import module_variables
 from rrn.settings import made
 from rrn.tasks import check_schema, create_task, find_task, task_names
-from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.task import Task
 from rrn.weights import assign_weights, model_variables
 from rrn.weights_file import Weights, read_weights
-
-__all__ = [
-    "describe",
-    "load",
-    "naming",
-    "saved_data",
-    "saved_model",
-    "saved_task",
-    "solve_sudoku",
-    "summary",
-]
 
 
 def load(path: str | Path, **fields: Any) -> Task:

@@ -224,7 +224,9 @@ def in_words(error: ValidationError, path: str = "") -> str:
     if found["type"] == "union_tag_invalid":
         tags = found["ctx"]["expected_tags"].replace("'", "")
         return f"{path}: expected one of {tags}, got {_shown(found['ctx']['tag'])}"
-    message = found["msg"].removeprefix("Value error, ")
+    if found["type"] == "value_error":  # of a check of several fields
+        return f"{path}: {found['ctx']['error']}".removeprefix(": ")
+    message = found["msg"]
     message = re.sub("Input should be (?=greater|less)", "expected a number ", message)
     message = message.replace("Input should be", "expected")
     return f"{path}: {message}, got {_shown(found['input'])}"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from data_prep.finding import find
+
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for room in ("rrn", "data_prep") for path in (ROOT / room).rglob("*.py"))
 SIMULATOR = ROOT / "data_prep" / "babi" / "simulator"  # its events and questions are one signature
@@ -165,11 +167,17 @@ def test_sections_are_indented_by_two_everywhere():
 PACKAGES = [path.parent for path in FILES if path.name == "__init__.py"]
 
 
+# What is added by being there: no docstring lists it.
+FOUND = {ROOT / "data_prep": ("check", "schema"), ROOT / "rrn" / "tasks": ("create_task", "task")}
+
+
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
 def test_a_package_has_a_line_for_each_of_its_modules(package):
+    found = find(package, *FOUND[package]) if package in FOUND else {}
     text = ast.get_docstring(parse(package / "__init__.py"))
     modules = [path.stem for path in package.glob("*.py") if path.stem != "__init__"]
     modules += [path.parent.name for path in package.glob("*/__init__.py")]
+    modules = [name for name in modules if name not in found]
     listed = [name for name in modules if re.search(rf"^ *{name}\b", text, re.MULTILINE)]
     assert sorted(modules) == sorted(listed)
 

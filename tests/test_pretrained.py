@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from rrn.config import replace
 from rrn.data import read_prepared
-from rrn.tasks import create_task
+from rrn.tasks import create_report, create_task
 from rrn.training.evaluation import Evaluator
 from rrn.weights import load_weights, model_variables
 from tests.helpers import CPUS, ROOT, load_config
@@ -15,7 +15,8 @@ def error_of(config, weights, data, arrays, examples):
     """The error of published weights on so many of the examples in `arrays`, spread over them."""
     task = create_task(config.model, data)
     load_weights(ROOT / "pretrained" / weights, model_variables(task))
-    evaluator = Evaluator(task, config.evaluate, CPUS[:1], arrays, config.seed, examples)
+    report = create_report(task)
+    evaluator = Evaluator(report, config.evaluate, CPUS[:1], arrays, config.seed, examples)
     return evaluator.results()[0].error
 
 

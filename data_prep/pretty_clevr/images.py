@@ -10,7 +10,7 @@ they are larger, so that they can be told apart in images of 64 pixels, too.
 
 import numpy as np
 
-SMALLEST = 48  # pixels; in smaller images the markers look alike
+SMALLEST, LARGEST = 48, 1024  # pixels; in smaller images the markers look alike
 MARGIN = 0.1  # around the unit square, as in the authors' images
 RADIUS = 0.05  # of the circle around a marker; objects are 0.1 apart, so none hides another
 

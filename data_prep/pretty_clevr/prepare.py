@@ -53,7 +53,7 @@ import numpy as np
 
 from data_prep import DataError, hdf5
 from data_prep.pretty_clevr import schema
-from data_prep.pretty_clevr.images import COLOURS, MARKERS, SMALLEST, render
+from data_prep.pretty_clevr.images import COLOURS, LARGEST, MARKERS, SMALLEST, render
 from data_prep.pretty_clevr.scenes import OBJECTS, make_scenes
 from data_prep.progress import Progress
 
@@ -98,6 +98,8 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"--seed {args.seed}: at least 0 is needed")
     if args.images is not None and args.images < SMALLEST:
         raise DataError(f"--images {args.images}: at least {SMALLEST} pixels are needed")
+    if args.images is not None and args.images > LARGEST:
+        raise DataError(f"--images {args.images}: at most {LARGEST:,} pixels are possible")
     datasets = {
         "colour_names": np.array(list(COLOURS), object),
         "marker_names": np.array(list(MARKERS), object),

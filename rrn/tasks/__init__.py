@@ -1,50 +1,53 @@
-"""The tasks, a room or a file for each; `create_task` makes the one that a config names.
+"""The tasks, a room or a file for each, and what they share.
 
-ages            age arithmetic
-babi            questions about short stories
-classification  digits, to measure how convolutional networks train on several machines
-completion      image completion with discriminators
-pretty_clevr    from object to nearest object
-sudoku          Sudoku, and the command that solves puzzles
-triplet         digits are embedded, those of the same digit near each other
+task.py      the base class of tasks: inputs, model, loss
+report.py    the base class of reports: results, table, figures, examples
+examples.py  what the examples of several reports are made of
 
-task.py         the base class of tasks, and the results that they give
-reports.py      what the tasks' reports share
+A task is a file here, or a folder with a file task.py, that defines `create_task`; its first line
+says what it is. No other place lists it. A room, or the file, has
 
-settings.py in a room, or the task's module itself, has `Model`, what the experiment's `model` may
-be, and `SCHEMAS`, the names and versions of schema of the prepared files that it takes. task.py has
-`create_task(model, data)`. All three are names of the room.
+    Model          the settings of its model, and the options that stages may give
+    SCHEMAS        names and versions of schema of the prepared files that it takes
+    create_task    from the model's settings and the data to the task
+    create_report  from the task to its report, if that is one of its own
+
+in a room settings.py, task.py and report.py. A report knows its task, and a task knows no report.
 """
 
 import importlib
-import pkgutil
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from data_prep.finding import find
 from rrn.config import ModelSettings
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.data import PreparedData
-    from rrn.tasks.reports import (
+    from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+    from rrn.tasks.report import (
+        Quantity,
+        Report,
+        Results,
         accuracy_by_kind,
         accuracy_table,
         draw_accuracy,
-        likeliest,
-        message_strengths,
-        one_of_each,
         results_by_step,
     )
-    from rrn.tasks.task import Quantity, Results, Task
+    from rrn.tasks.task import Task
 
 __all__ = [
     "Quantity",
+    "Report",
     "Results",
     "Task",
     "accuracy_by_kind",
     "accuracy_table",
     "check_schema",
+    "create_report",
     "create_task",
     "draw_accuracy",
     "find_task",
@@ -54,9 +57,7 @@ __all__ = [
     "results_by_step",
     "task_names",
 ]
-__getattr__ = lazy_names(__name__, __all__, ["task", "reports"])
-
-NO_TASKS = {"reports", "task"}  # modules that tasks share
+__getattr__ = lazy_names(__name__, __all__, ["task", "report", "examples"])
 
 
 def task_names() -> list[str]:
@@ -65,7 +66,7 @@ def task_names() -> list[str]:
     Returns:
       Their names, sorted.
     """
-    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - NO_TASKS)
+    return list(find(Path(__file__).parent, "create_task", "task"))
 
 
 def find_task(name: str) -> ModuleType:
@@ -95,6 +96,20 @@ def create_task(model: ModelSettings, data: "PreparedData") -> "Task":
     """
     check_schema(model.TASK, data.path, data.attributes)
     return find_task(model.TASK).create_task(model, data)
+
+
+def create_report(task: "Task") -> "Report":
+    """Makes the report of a task: that of its room, or the one with defaults.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    from rrn.tasks.report import Report
+
+    return getattr(find_task(task.config.TASK), "create_report", Report)(task)
 
 
 def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:

@@ -1,71 +1,32 @@
-"""What a task is: its inputs, its losses and its results. Most of it has a usual default."""
+"""What a task is: its inputs, its model and its losses. Most of it has a usual default.
+
+What is made of a model's outputs to be read is the task's report: see `rrn/tasks/report.py`.
+"""
 
 import abc
-import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
-from rrn.pages import Example, Table
+from rrn.config import ModelSettings
 from rrn.random import ExampleRandom, uniform
 from rrn.reading import Variable
-
-if TYPE_CHECKING:  # only drawing needs it
-    from matplotlib.figure import Figure
 
 Arrays = dict[str, tf.Tensor]  # one split of a prepared file: name -> tensor
 Batch = dict[str, Any]  # one device's examples
 Pair = tuple[tf.Tensor, tf.Tensor]  # a sum and a count
 
 
-@dataclasses.dataclass(frozen=True)
-class Results:
-    """What a model reaches on a split, or on a part of it.
-
-    Attributes:
-      metrics: name -> the number at the last step.
-      error: the number by which the best weights are chosen; the lowest is the best.
-      by_step: name -> the numbers by step; empty where there are no steps.
-      group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
-        the config's `error_share` is above 0.
-      samples: whatever else the task's figures show.
-      by_stage: stage -> the results of the weights at its end; empty where there are no stages.
-    """
-
-    metrics: dict[str, float]
-    error: float
-    by_step: dict[str, list[float]] = dataclasses.field(default_factory=dict)
-    group_errors: dict[int, float] = dataclasses.field(default_factory=dict)
-    samples: Any = None
-    by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantity:
-    """What the figures say of a kind of metric.
-
-    Attributes:
-      title: what it is in words, and its unit.
-      factor: by what its numbers are multiplied, 100 where a share is shown in percent.
-      counted: if it is a list, what its places are, in a word.
-      first: the number of the list's first place.
-    """
-
-    title: str
-    factor: float = 1
-    counted: str = ""
-    first: int = 0
-
-
 class Task(abc.ABC):
-    """A model with its inputs, losses and results; it knows no device, file or loop over updates.
+    """A model with its inputs and losses; it knows no device, file or loop over updates.
 
     A task must have `num_examples`, `make_batch` and `loss`. Everything else has a default.
 
     Args:
-      config: the experiment's `model`.
+      config: the model's settings. They also say which further arguments of `loss` and of
+        `make_batch` a stage of training may give.
       network: the modules that run on every tower's device.
       encoder: the modules that run on the CPU, shared by all towers; a module without variables if
         not given.
@@ -77,15 +38,15 @@ class Task(abc.ABC):
       fixed_shapes: whether `make_batch` is to make tensors whose shapes depend on the number of
         examples alone. XLA compiles anew for every set of shapes. Whoever trains sets it before the
         inputs are made; by default False.
-      quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
-        slash and with it if there is one: "error/" is that of "error/task_01".
+      metric_losses: metric -> the loss that it belongs to: stages that do not train this loss leave
+        the metric out. Those that are not named here are reported in all stages.
     """
 
     constants: ClassVar[dict[str, Any]] = {}
-    quantities: ClassVar[Mapping[str, Quantity]] = {}
+    metric_losses: ClassVar[Mapping[str, str]] = {}
     fixed_shapes: bool = False
 
-    def __init__(self, config: Any, network: tf.Module, encoder: tf.Module | None = None):
+    def __init__(self, config: ModelSettings, network: tf.Module, encoder: tf.Module | None = None):
         self.config, self.network = config, network
         self.encoder = tf.Module(name="encoder") if encoder is None else encoder
 
@@ -198,7 +159,7 @@ class Task(abc.ABC):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Runs the network and computes the losses.
 
-        The stages of training may set further arguments, such as `num_steps=None`.
+        The stages of training may set further arguments, which `options` declares.
 
         Args:
           encodings: what `encode` returned.
@@ -211,6 +172,19 @@ class Task(abc.ABC):
           that the config's stages name. Outputs are name -> `[examples, ...]`; one of them is
           "loss", by step or not, and validation reports its mean.
         """
+
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes what training reports beside the losses.
+
+        Args:
+          batch: what `make_batch` returned.
+          outputs: what `loss` returned.
+
+        Returns:
+          name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. By
+          default nothing.
+        """
+        return {}
 
     def regularized(self) -> list[tf.Variable]:
         """Lists the variables w in the L2 term Σ w²/2.
@@ -244,74 +218,3 @@ class Task(abc.ABC):
           NotImplementedError: the task has no `predict`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no predict")
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes what training reports beside the losses.
-
-        Args:
-          batch: what `make_batch` returned.
-          outputs: what `loss` returned.
-
-        Returns:
-          name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. A
-          name `<loss>/...` is reported in the stages that train this loss. By default nothing.
-        """
-        return {}
-
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
-    ) -> Results:
-        """Computes the results; by default the mean loss, which is also the error.
-
-        Args:
-          arrays: the split's tensors.
-          examples: ids of all examples of the split, or of some.
-          outputs: name -> `[examples, ...]`, in the order of `examples`.
-
-        Returns:
-          The results.
-        """
-        loss = np.mean(outputs["loss"], axis=0)
-        last = float(loss[-1] if loss.ndim else loss)
-        by_step = {"loss": loss.tolist()} if loss.ndim else {}
-        return Results({"loss": last}, error=last, by_step=by_step)
-
-    def table(self, results: Results) -> Table | str:
-        """Makes a table of the results; by default a row for each metric.
-
-        Args:
-          results: what `results` returned.
-
-        Returns:
-          The table, or text of any form.
-        """
-        rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
-        return Table(("", "value"), rows)
-
-    def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the results.
-
-        Args:
-          results: what `results` returned.
-
-        Returns:
-          name -> figure; by default none.
-        """
-        return {}
-
-    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """Shows what the network makes of a few examples, step by step.
-
-        It runs outside of `tf.function`, and should take a few seconds.
-
-        Args:
-          arrays: the split's tensors.
-          examples: ids of the examples that were evaluated, increasing.
-          seed: the experiment's, for `rrn.data.evaluation_batch`.
-
-        Returns:
-          The examples, for the page of the run; by default none.
-        """
-        return []

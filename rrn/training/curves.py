@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rrn.tasks.task import Quantity
+from rrn.tasks.report import Quantity
 
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Qua
 
     Args:
       lines: the run's training or validation lines of metrics.jsonl, at least one.
-      quantities: the task's `quantities`.
+      quantities: the report's `quantities`.
 
     Returns:
       The figure.

@@ -11,7 +11,8 @@ from rrn.config import Evaluate
 from rrn.data import evaluation_inputs
 from rrn.distribute.towers import make_towers, tower_outputs
 from rrn.random import ExampleRandom
-from rrn.tasks.task import Arrays, Results, Task
+from rrn.tasks.report import Report, Results
+from rrn.tasks.task import Arrays
 from rrn.training.progress import EvaluationProgress, report_compilation
 
 
@@ -38,7 +39,7 @@ class Evaluator:
     outputs over as many draws.
 
     Args:
-      task: the task.
+      report: the report of the task.
       config: the experiment's `evaluate`.
       devices: names of the devices.
       arrays: the split's tensors.
@@ -52,7 +53,7 @@ class Evaluator:
 
     def __init__(
         self,
-        task: Task,
+        report: Report,
         config: Evaluate,
         devices: Sequence[str],
         arrays: Arrays,
@@ -61,6 +62,7 @@ class Evaluator:
         compiled: bool = False,
         encodes_itself: bool = False,
     ):
+        self.report, task = report, report.task
         split_size = task.num_examples(arrays)
         self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
@@ -124,8 +126,8 @@ class Evaluator:
         """Computes the results.
 
         Returns:
-          (the task's results, the mean loss over the examples and all steps).
+          (the report's results, the mean loss over the examples and all steps).
         """
         outputs = self.outputs()
-        results = self.task.results(self.arrays, self.examples, outputs)
+        results = self.report.results(self.arrays, self.examples, outputs)
         return results, float(outputs["loss"].mean())

@@ -32,7 +32,7 @@ from rrn.distribute.variables import (
 )
 from rrn.export import export
 from rrn.models import describe, naming, saved_data, saved_model, saved_task
-from rrn.tasks import create_task
+from rrn.tasks import create_report, create_task
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
@@ -172,6 +172,7 @@ class Experiment:
         self.stand_ins = stand_ins or {}
         with self.placement.scope(self.stand_ins):
             self.task = create()
+        self.report = create_report(self.task)
         # Where updates are only shown, they are shown as they are written: XLA hides the steps.
         self.compiled = machines.compiled and stand_ins is None
         self.task.fixed_shapes = self.compiled
@@ -341,7 +342,7 @@ class Experiment:
 
     def _evaluator(self, data, split, num_examples):
         return Evaluator(
-            self.task,
+            self.report,
             self.config.evaluate,
             self.machines.evaluation_devices,
             self._arrays(data, split),
@@ -387,12 +388,12 @@ class Experiment:
             "notes": notes,
         }
         workdir.write_json("results.json", written)
-        table = self.task.table(results)
+        table = self.report.table(results)
         print(table)
         print(f"{self.name}, {split} split of {data.path}, {len(evaluator.examples):,} examples")
         if notes:
             print(f"trained on {self.data.attributes.get('file', self.data.path)}: {notes}")
-        figures = self.task.figures(results)
+        figures = self.report.figures(results)
         if not weights:
             figures = {**figures, **self._curves()}
         paths = workdir.save_figures(figures)
@@ -404,7 +405,7 @@ class Experiment:
         """Writes report.html, with examples as the weights now make them."""
         with tf.device(self.machines.evaluation_devices[0]):
             arrays, examples = evaluator.arrays, evaluator.examples
-            shown = self.task.examples(arrays, examples, self.config.seed)
+            shown = self.report.examples(arrays, examples, self.config.seed)
         rows = list_variables(self.variables, {}, {})
         page = make_page(results, table, shown, figures, flatten(self.config.to_dict()), rows)
         print(f"report: {self.workdir.write_text('report.html', page)}")
@@ -415,7 +416,7 @@ class Experiment:
         for line in self.workdir.metrics():
             lines["validation" if "split" in line else "training"].append(line)
         return {
-            name: draw_curves(some, self.task.quantities) for name, some in lines.items() if some
+            name: draw_curves(some, self.report.quantities) for name, some in lines.items() if some
         }
 
     def follow(self, cluster: Cluster, startup_timeout: float) -> None:
@@ -450,7 +451,7 @@ class Experiment:
             print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 
     def _results_by_stage(self, evaluator):
-        """Stage's name -> the task's results with the weights at its end, if it has ended."""
+        """Stage's name -> the results with the weights at its end, if it has ended."""
         results = {}
         for stage in self.stages:
             if (path := self._stage_weights(stage)).exists():

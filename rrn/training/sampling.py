@@ -7,7 +7,8 @@ Groups that validation finds wrong are drawn more often, and solved ones never s
 import numpy as np
 import tensorflow as tf
 
-from rrn.tasks.task import Arrays, Results, Task
+from rrn.tasks.report import Results
+from rrn.tasks.task import Arrays, Task
 
 
 def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:

@@ -6,7 +6,6 @@ objectives. Here they have the task's variables, and optimizers with slots.
 
 import contextlib
 import functools
-import inspect
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,9 +20,6 @@ from rrn.reading import Variable, module_variables, shards
 from rrn.tasks.task import Task
 
 MODULES = "encoder", "network"  # of every task
-# What no stage can set.
-LOSS_ARGUMENTS = {"encodings", "batch", "random", "training", "state"}
-BATCH_ARGUMENTS = {"arrays", "examples", "random", "training"}
 
 
 class Objective(tf.Module):
@@ -159,7 +155,8 @@ class Stage(tf.Module):
     def __init__(self, settings: config.Stage, first: int, task: Task):
         super().__init__(name=settings.name)
         self.first, self.num_updates = first, settings.num_updates
-        self.loss_options, self.batch_options = _split_options(settings.options, task)
+        options = task.config.split_options(settings.options, "options")
+        self.loss_options, self.batch_options = options
         self.segments, self.error_share = settings.segments, settings.error_share
         self.objectives = [
             Objective(objective, settings.num_updates, task) for objective in settings.objectives
@@ -196,20 +193,18 @@ class Stage(tf.Module):
                 )
         return [tf.reduce_mean(losses[objective.loss]) for objective in self.objectives]
 
-    def metrics(
-        self, metrics: Mapping[str, Any], losses: Mapping[str, tf.Tensor]
-    ) -> dict[str, Any]:
+    def metrics(self, metrics: Mapping[str, Any], losses: Mapping[str, str]) -> dict[str, Any]:
         """Leaves out the metrics of losses that the stage does not train.
 
         Args:
-          metrics: the task's; those of a loss are called `<loss>/...`.
-          losses: the task's, by name.
+          metrics: the task's, by name.
+          losses: metric -> the loss that it belongs to, the task's `metric_losses`.
 
         Returns:
           The metrics to report.
         """
-        others = losses.keys() - {objective.loss for objective in self.objectives}
-        return {n: value for n, value in metrics.items() if n.partition("/")[0] not in others}
+        trained = {objective.loss for objective in self.objectives}
+        return {n: value for n, value in metrics.items() if losses.get(n) in {None, *trained}}
 
 
 class Plan(tf.Module):
@@ -303,28 +298,6 @@ def stage_names(settings: config.Train) -> list[str]:
     """
     names = [stage.name for stage in settings.stages]
     return names if len(names) > 1 else []
-
-
-def _split_options(options, task):
-    """Those that the task's `loss` takes, and those that its `make_batch` takes; raises ValueError
-    for one that neither does, for a number in place of a switch, or a switch in place of a number.
-    """
-    of_loss, of_batch = (
-        {n: p for n, p in inspect.signature(function).parameters.items() if n not in others}
-        for function, others in ((task.loss, LOSS_ARGUMENTS), (task.make_batch, BATCH_ARGUMENTS))
-    )
-    known = {**of_loss, **of_batch}
-    for name, value in options.items():
-        if name not in known:
-            raise ValueError(f"no option {name}; this task's are {', '.join(known) or 'none'}")
-        is_switch = isinstance(known[name].default, bool)
-        if is_switch != isinstance(value, bool):
-            kind = "True or False" if is_switch else "a whole number"
-            raise ValueError(f"option {name}: expected {kind}, got {value!r}")
-    return (
-        {name: value for name, value in options.items() if name in of_loss},
-        {name: value for name, value in options.items() if name in of_batch},
-    )
 
 
 def find_module(task: Task, path: str) -> tf.Module:

@@ -153,7 +153,8 @@ class Trainer(tf.Module):
 
         def loss_fn(encodings, batch):
             losses, outputs = self.task.loss(encodings, batch, random, training=True, **options)
-            metrics, kept = stage.metrics(self.task.metrics(batch, outputs), losses), None
+            metrics, kept = self.task.metrics(batch, outputs), None
+            metrics = stage.metrics(metrics, self.task.metric_losses)
             if carried:
                 limits = carried.max_segments, carried.leave_probability
                 left, more = self.pool.leave(segments, batch, outputs["solved"], *limits)

@@ -27,7 +27,7 @@ from rrn.distribute.cluster import (
     wait_for,
 )
 from rrn.distribute.processes import reporting_failures
-from rrn.tasks.task import Results
+from rrn.tasks.report import Results
 from rrn.training import experiment
 from rrn.training.workdir import Workdir
 from tests.helpers import ROOT, line_config

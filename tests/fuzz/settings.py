@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from data_prep.__main__ import main as data_prep
 from rrn.distribute.cluster import parse_tf_config
-from rrn.tasks.sudoku.puzzles import read_puzzles
+from rrn.tasks.sudoku.application.puzzles import read_puzzles
 from rrn.training import experiment
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import succeed

@@ -11,20 +11,21 @@ from rrn.data import evaluation_batch, read_prepared
 from rrn.graphs import SparseGraph
 from rrn.messages import MessageFunction
 from rrn.random import ExampleRandom
-from rrn.tasks import create_task
-from rrn.tasks.reports import likeliest, message_strengths, one_of_each
+from rrn.tasks import create_report, create_task
+from rrn.tasks.babi import BabiReport
+from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from tests.compare import assert_close, randomize
 from tests.helpers import load_config, small_babi
 
 SEED = 3
 
 
-def small_task(file, path, **model):
-    """(a task, the arrays of its test split)."""
+def small_report(file, path, **model):
+    """(a task's report, the arrays of its test split)."""
     config = load_config(file, "test")
     config = replace(config, model=model)
     data = read_prepared(path)
-    return create_task(config.model, data), data.arrays("test")
+    return create_report(create_task(config.model, data)), data.arrays("test")
 
 
 def evaluated(task, arrays, example):
@@ -51,7 +52,7 @@ def test_babi(small_babi_h5):
     _, data, task = small_babi(small_babi_h5)
     arrays = data.arrays("test")
     ids = np.arange(task.num_examples(arrays), dtype=np.int32)
-    examples = task.examples(arrays, ids, SEED)
+    examples = BabiReport(task).examples(arrays, ids, SEED)
     tasks = arrays["task"].numpy()
     chosen = [np.flatnonzero(tasks == number)[-1] for number in (1, 2, 3)]
     assert [e.title.partition(":")[0] for e in examples] == ["Task 1", "Task 2", "Task 3"]
@@ -69,18 +70,18 @@ def test_examples_are_of_those_that_were_evaluated(small_babi_h5):
     _, data, task = small_babi(small_babi_h5)
     arrays = data.arrays("test")
     first_of_2 = np.flatnonzero(arrays["task"] == 2)[:1].astype(np.int32)
-    (example,) = task.examples(arrays, first_of_2, SEED)
+    (example,) = BabiReport(task).examples(arrays, first_of_2, SEED)
     assert example.title == "Task 2: two supporting facts"
 
 
 @pytest.mark.parametrize("network", ["recurrent", "mlp"])
 def test_pretty_clevr(small_scenes_h5, network):
-    task, arrays = small_task("pretty_clevr.py", small_scenes_h5, network=network)
-    ids = np.arange(task.num_examples(arrays), dtype=np.int32)
-    examples = task.examples(arrays, ids, SEED)
+    report, arrays = small_report("pretty_clevr.py", small_scenes_h5, network=network)
+    ids = np.arange(report.task.num_examples(arrays), dtype=np.int32)
+    examples = report.examples(arrays, ids, SEED)
     assert [e.title for e in examples][:3] == ["0 jumps", "1 jump", "2 jumps"]
     last = [ids[ids // 2 % 8 == jumps][-1] for jumps in range(8)]
-    check_probabilities(task, arrays, last, examples)
+    check_probabilities(report.task, arrays, last, examples)
     for jumps, example in enumerate(examples):
         drawn = [name for name, _, _ in example.drawing]
         assert drawn.count("polyline") == jumps and len(drawn) == jumps + 8
@@ -91,12 +92,12 @@ def test_pretty_clevr(small_scenes_h5, network):
 
 
 def test_ages(ages_h5):
-    task, arrays = small_task("ages.py", ages_h5)
+    report, arrays = small_report("ages.py", ages_h5)
     ids = np.arange(1_000, dtype=np.int32)
     distances = arrays["distance"].numpy().reshape(-1)[ids]
-    examples = task.examples(arrays, ids, SEED)
+    examples = report.examples(arrays, ids, SEED)
     chosen = [np.flatnonzero(distances == k)[-1] for k in np.unique(distances)]
-    check_probabilities(task, arrays, chosen, examples)
+    check_probabilities(report.task, arrays, chosen, examples)
     for example in examples:
         assert ages_from(example.lines)[re.fullmatch(r"How old is (\w+)\?", example.question)[1]]
         assert str(ages_from(example.lines)[example.question[11:-1]]) == example.right
@@ -118,16 +119,16 @@ def ages_from(lines):
 
 
 def test_sudoku(small_sudoku_h5):
-    task, arrays = small_task("sudoku.py", small_sudoku_h5)
+    report, arrays = small_report("sudoku.py", small_sudoku_h5)
     givens = arrays["givens"].numpy()
     ids = np.arange(len(givens), dtype=np.int32)
-    examples = task.examples(arrays, ids, SEED)
+    examples = report.examples(arrays, ids, SEED)
     numbers = [int(example.title.split()[0]) for example in examples]
     assert numbers == sorted(numbers) and len(numbers) == 4
     assert (numbers[0], numbers[-1]) == (givens.min(), givens.max())
     for number, example in zip(numbers, examples, strict=True):
         board = np.flatnonzero(givens == number)[-1]
-        right = evaluated(task, arrays, board)["cells_correct"][0].numpy().astype(int)
+        right = evaluated(report.task, arrays, board)["cells_correct"][0].numpy().astype(int)
         notes = [f"{cells} of 81 cells are right." for cells in right]
         assert [step.note for step in example.steps] == notes
         assert [name for name, _, _ in example.drawing].count("text") == number

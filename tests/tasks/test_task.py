@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from rrn.config import Evaluate
 from rrn.data import training_inputs
-from rrn.tasks.task import Results, Task
+from rrn.tasks import Report, Results, Task
 from rrn.training.evaluation import Evaluator
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, line_config
@@ -53,7 +53,7 @@ def test_it_trains_and_is_evaluated_with_draws_and_without_variables_of_an_encod
     trainer.train([iter(inputs[0])], tf.constant(60))
     assert 1.5 < task.network.mean < 4.5
     settings = Evaluate(batch_size=3)
-    evaluator = Evaluator(task, settings, CPUS[:1], arrays, 0)
+    evaluator = Evaluator(Report(task), settings, CPUS[:1], arrays, 0)
     results, loss = evaluator.results()
     expected = np.mean((arrays["number"] - task.network.mean) ** 2)
     assert loss == pytest.approx(expected) and results.error == pytest.approx(expected)
@@ -68,8 +68,11 @@ def test_other_defaults(arrays):
     assert np.bincount(drawn, minlength=4).min() > 850 and drawn.max() == 3
     assert task.sizes(arrays, tf.constant([3, 1])).numpy().tolist() == [0, 0]
     assert task.groups(arrays) is None and task.initial_state(3) is None
+    assert task.options == {} and task.metric_losses == {}
     assert task.regularized() == [] and task.metrics({}, {}) == {}
-    by_step = task.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})
+    report = Report(task)
+    by_step = report.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})
     assert by_step == Results({"loss": 1.5}, error=1.5, by_step={"loss": [4.0, 1.5]})
-    assert str(task.table(by_step)).split() == ["value", "loss", "1.5000"]
-    assert task.figures(by_step) == {} and task.examples({}, np.arange(2), 0) == []
+    assert str(report.table(by_step)).split() == ["value", "loss", "1.5000"]
+    assert report.quantities == {} and report.figures(by_step) == {}
+    assert report.examples({}, np.arange(2), 0) == []

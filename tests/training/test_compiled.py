@@ -11,7 +11,7 @@ import tensorflow as tf
 from rrn import network
 from rrn.config import replace
 from rrn.data import read_prepared
-from rrn.tasks import create_task
+from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine, is_compiled
 from rrn.training.trainer import Trainer
@@ -149,7 +149,7 @@ def test_evaluation_is_the_same(name, request):
     arrays, outputs = data.arrays("valid"), []
     for how in ({}, {"compiled": True}, {"compiled": True, "encodes_itself": True}):
         task.fixed_shapes = how.get("compiled", False)
-        evaluator = Evaluator(task, config.evaluate, CPUS[:2], arrays, 0, 6, **how)
+        evaluator = Evaluator(Report(task), config.evaluate, CPUS[:2], arrays, 0, 6, **how)
         outputs.append(evaluator.outputs())
     for found in outputs[1:]:
         assert found.keys() == outputs[0].keys()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rrn.tasks.task import Quantity
+from rrn.tasks.report import Quantity
 from rrn.training.curves import draw_curves
 
 SHARED = {"split": "valid", "seconds": 1.0}

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from rrn.config import replace
 from rrn.distribute import Cluster
-from rrn.tasks.task import Results
+from rrn.tasks.report import Results
 from rrn.training import experiment, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.experiment import Experiment

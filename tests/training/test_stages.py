@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import ClassVar
 
 import h5py
 import numpy as np
@@ -12,7 +13,8 @@ from rrn import config as settings
 from rrn.config import Constant, Evaluate, Muon
 from rrn.data import training_inputs
 from rrn.layers import Linear
-from rrn.settings import change
+from rrn.settings import Settings, change
+from rrn.tasks import Report
 from rrn.training import experiment
 from rrn.training.experiment import Experiment
 from rrn.training.machines import OneMachine
@@ -24,13 +26,34 @@ from tests.helpers import CPUS, LineTask, line_batches, line_config
 from tests.test_docs import python_of, run
 
 
+class ContestOptions(Settings):
+    exact: bool = False
+
+
+class ContestModel(settings.ModelSettings):
+    TASK = "contest"
+    BATCH_OPTIONS = ContestOptions
+
+
+class SteppedOptions(Settings):
+    num_steps: settings.Steps = 2
+
+
+class SteppedModel(settings.ModelSettings):
+    TASK = "stepped"
+    LOSS_OPTIONS = SteppedOptions
+
+
 class ContestTask(LineTask):
     """`LineTask` with a judge that has a loss of its own, and a loss through the judge; its batches
     may be without noise.
     """
 
+    metric_losses: ClassVar = {"verdict": "judge"}
+
     def __init__(self):
         super().__init__()
+        self.config = ContestModel()
         self.network.judge = Linear(2, 1, name="judge")
 
     def make_batch(self, arrays, examples, random, training, exact=False):
@@ -47,18 +70,20 @@ class ContestTask(LineTask):
     def metrics(self, batch, outputs):
         count = tf.cast(tf.size(outputs["verdict"]), tf.float32)
         verdict = tf.reduce_sum(outputs["verdict"]), count
-        return {**super().metrics(batch, outputs), "judge/verdict": verdict}
+        return {**super().metrics(batch, outputs), "verdict": verdict}
 
+
+class ContestReport(Report):
     def table(self, results):
         return f"loss {results.metrics['loss']:.4f} {sorted(results.by_stage)}"
 
 
-class ContestModel(settings.ModelSettings):
-    TASK = "contest"
-
-
 class SteppedTask(LineTask):
     """`LineTask` with a loss so many times as large as it has steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.config = SteppedModel()
 
     def loss(self, encodings, batch, random, training, num_steps=2):
         losses, outputs = super().loss(encodings, batch, random, training)
@@ -155,8 +180,14 @@ WRONG = {
     ),
     "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
-    "option": ({"options": {"steps": 2}}, "stage s: no option steps; this task's are exact"),
-    "switch": ({"options": {"exact": 2}}, "stage s: option exact: expected True or False, got 2"),
+    "option": (
+        {"options": {"steps": 2}},
+        r"stage s: options\.steps: no such option; this task's are exact",
+    ),
+    "switch": (
+        {"options": {"exact": 2}},
+        r"stage s: options\.exact: expected a valid boolean, got 2",
+    ),
     "optimizer's argument": (
         {"optimizer": Muon(exclude="words")},
         "stage s: optimizer muon: exclude: 'words' is found in none of embedding/table, ",
@@ -203,7 +234,7 @@ def test_every_stage_changes_its_variables_and_slots_alone(contest):
         assert bad_update == -1
         changed = {r for r, old in before.items() if (old != r.deref().numpy()).any()}
         assert changed == {v.ref() for v in (*stage.trained(), *slots[stage.name])}
-        assert ("judge/verdict" in means) == (stage.name != "fit") and "y" in means
+        assert ("verdict" in means) == (stage.name != "fit") and "y" in means
         losses = {objective.loss for objective in stage.objectives}
         assert {n.partition("/")[0] for n in means if n.endswith("/loss")} == losses
     assert trainer.update == trainer.plan.num_updates
@@ -232,8 +263,10 @@ def test_a_stage_may_set_what_the_loss_takes():
     models, own = (trainer.gradients(stage, [batch])[0] for stage in trainer.plan.stages)
     assert_close(own, 3.0 * np.array(models))
     for options, message in (
-        ({"steps": 3}, "stage s: no option steps; this task's are num_steps"),
-        ({"num_steps": True}, "stage s: option num_steps: expected a whole number, got True"),
+        ({"steps": 3}, r"stage s: options\.steps: no such option; this task's are num_steps"),
+        ({"num_steps": 0}, r"stage s: options\.num_steps: expected a number greater than"),
+        ({"num_steps": True}, r"stage s: options\.num_steps: expected a valid integer, got True"),
+        ({"num_steps": "3"}, r"stage s: options\.num_steps: expected a valid integer, got '3'"),
     ):
         with pytest.raises(ValueError, match=message):
             contest_trainer(create_task=SteppedTask, stages=({"name": "s", "options": options},))
@@ -335,6 +368,7 @@ def make_run(monkeypatch):
 
     monkeypatch.setattr(experiment, "read_prepared", lambda path: LineData(ContestTask()))
     monkeypatch.setattr(experiment, "create_task", create)
+    monkeypatch.setattr(experiment, "create_report", ContestReport)
     train = contest_config(
         checkpoint_every_updates=4, log_every_updates=2, evaluate_every_updates=10
     )

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rrn.config import Evaluate, replace
 from rrn.data import evaluation_inputs, training_inputs
+from rrn.tasks import Report, create_report
 from rrn.training.evaluation import Evaluator, spread
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
@@ -237,7 +238,8 @@ def test_evaluation_goes_over_every_example_once(batch_size, num_devices):
 
 def line_outputs(task, devices, batch_size, passes=1, seed=0, num_examples=0):
     config = Evaluate(batch_size=batch_size, passes=passes)
-    return Evaluator(task, config, devices, task.arrays, seed, num_examples).outputs()["loss"]
+    evaluator = Evaluator(Report(task), config, devices, task.arrays, seed, num_examples)
+    return evaluator.outputs()["loss"]
 
 
 def test_line_outputs_do_not_depend_on_devices_or_batch_size():
@@ -289,10 +291,10 @@ def test_passes_average_over_other_draws():
 @pytest.mark.slow
 def test_babi_results_do_not_depend_on_devices_or_batch_size(babi):
     config, data, task = babi
-    arrays, outcomes = data.arrays("test"), []
+    report, arrays, outcomes = create_report(task), data.arrays("test"), []
     for devices, batch_size in ((1, 64), (1, 64), (3, 11)):
         config = replace(config, evaluate={"batch_size": batch_size})
-        evaluator = Evaluator(task, config.evaluate, CPUS[:devices], arrays, 0)
+        evaluator = Evaluator(report, config.evaluate, CPUS[:devices], arrays, 0)
         outcomes.append((evaluator.outputs(), evaluator.results(), evaluator.results()))
         # The same evaluation again has the same bits.
         assert outcomes[-1][1] == outcomes[-1][2]

@@ -4,12 +4,12 @@ import math
 
 import tensorflow as tf
 
+from data_prep.ages.trees import PEOPLE
 from rrn.layers import MLP
 from rrn.network import RecurrentRelationalNetwork
 from rrn.reading import read
 from rrn.tasks.ages.settings import Model
 
-PEOPLE = 8  # also facts
 KINDS = 3  # of facts
 CLASSES = 100  # of ages and differences
 

@@ -3,7 +3,7 @@ found.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -12,20 +12,19 @@ from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
 from rrn.tasks.ages.network import CLASSES, PEOPLE
-from rrn.tasks.reports import (
+from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.report import (
+    Quantity,
+    Report,
+    Results,
     accuracy_by_kind,
     accuracy_table,
     draw_accuracy,
-    likeliest,
-    message_strengths,
-    one_of_each,
 )
-from rrn.tasks.task import Arrays, Quantity, Results
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from rrn.tasks.ages.task import Ages
 
 NAMES = "Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal"
 FACTS = (  # by kind
@@ -35,76 +34,66 @@ FACTS = (  # by kind
 )
 
 
-QUANTITIES = {
-    "accuracy/": Quantity("right answers by distance, %"),
-    "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),
-}
+class AgesReport(Report):
+    """Accuracy by distance and step; see `rrn.tasks.report.Report` for what each method is for."""
+
+    quantities: ClassVar = {
+        "accuracy/": Quantity("right answers by distance, %"),
+        "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),
+    }
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes the accuracy by distance.
+
+        Returns:
+          By step `accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent,
+          `loss`.
+        """
+        distance = arrays["distance"].numpy().reshape(-1)[examples]
+        return accuracy_by_kind(outputs, distance, "distance")
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of accuracy.
+
+        Returns:
+          A row for each step, a column for each distance.
+        """
+        return accuracy_table(results, "distance")
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the accuracy.
+
+        Returns:
+          `accuracy`: by distance, a line for each step.
+        """
+        return {"accuracy": draw_accuracy(results, "distance")}
+
+    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+        """Shows a question of each distance.
+
+        Returns:
+          The examples, by distance.
+        """
+        task = self.task
+        distances = arrays["distance"].numpy().reshape(-1)[ids]
+        chosen = ids[np.sort(one_of_each(distances, PEOPLE))]
+        batch, rrn = evaluation_batch(task, arrays, chosen, seed), task.network.rrn
+        with reading_scope():
+            asked = tf.gather(batch["people"], batch["asked"], batch_dims=1)
+            logits, hidden = task.logits(batch, asked, task.config.num_steps)
+            graph, features = task.features(batch, asked)
+            states = [rrn.input_fn(features), *hidden[:-1]]  # before every step
+            strengths = message_strengths(rrn.message_fn, graph, states)
+        probabilities = tf.nn.softmax(logits).numpy()
+        strengths = strengths.reshape(-1, len(chosen), PEOPLE)
+        batch = {name: np.array(values) for name, values in batch.items()}
+        made = [_example(batch, i, probabilities[i], strengths[:, i]) for i in range(len(chosen))]
+        return sorted(made, key=lambda example: example.title)
 
 
-def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
-    """Computes the accuracy by distance.
-
-    Args:
-      arrays, examples, outputs: as of `Task.results`.
-
-    Returns:
-      By step `accuracy/distance_0` ... `accuracy/distance_7` and `accuracy/all` in percent, `loss`.
-    """
-    distance = arrays["distance"].numpy().reshape(-1)[examples]
-    return accuracy_by_kind(outputs, distance, "distance")
-
-
-def table(results: Results) -> Table:
-    """Makes the table of accuracy.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      A row for each step, a column for each distance.
-    """
-    return accuracy_table(results, "distance")
-
-
-def figures(results: Results) -> dict[str, "Figure"]:
-    """Draws the accuracy.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      `accuracy`: by distance, a line for each step.
-    """
-    return {"accuracy": draw_accuracy(results, "distance")}
-
-
-# Examples of the page
-
-
-def examples(task: "Ages", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-    """Shows a question of each distance.
-
-    Args:
-      task: the task.
-      arrays, ids, seed: as of `Task.examples`.
-
-    Returns:
-      The examples, by distance.
-    """
-    distances = arrays["distance"].numpy().reshape(-1)[ids]
-    chosen = ids[np.sort(one_of_each(distances, PEOPLE))]
-    batch, rrn = evaluation_batch(task, arrays, chosen, seed), task.network.rrn
-    with reading_scope():
-        asked = tf.gather(batch["people"], batch["asked"], batch_dims=1)
-        logits, hidden = task.logits(batch, asked, task.config.num_steps)
-        graph, features = task.features(batch, asked)
-        states = [rrn.input_fn(features), *hidden[:-1]]  # before every step
-        strengths = message_strengths(rrn.message_fn, graph, states)
-    probabilities = tf.nn.softmax(logits).numpy()
-    strengths = strengths.reshape(-1, len(chosen), PEOPLE)
-    batch = {name: np.array(values) for name, values in batch.items()}
-    made = [_example(batch, i, probabilities[i], strengths[:, i]) for i in range(len(chosen))]
-    return sorted(made, key=lambda example: example.title)
+create_report = AgesReport  # see `rrn.tasks.create_report`
 
 
 def _example(batch, i, probabilities, strengths):

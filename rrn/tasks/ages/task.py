@@ -12,11 +12,9 @@ import tensorflow as tf
 
 from rrn.data import PreparedData
 from rrn.graphs import RegularGraph, all_others
-from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
-from rrn.tasks.ages import report
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
 from rrn.tasks.ages.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
@@ -49,8 +47,6 @@ class Ages(Task):
     Args:
       config: the experiment's `model`.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model):
         super().__init__(config, AgesNetwork(config))
@@ -121,17 +117,11 @@ class Ages(Task):
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
-          num_steps: the config's if not given.
-          num_people: how many people take part: those nearest to the one whose age is told.
+          num_steps, num_people: see `LossOptions`.
 
         Returns:
           As of `Task.loss`. Outputs also have each question's "distance".
-
-        Raises:
-          ValueError: more people than there are.
         """
-        if num_people > PEOPLE:
-            raise ValueError(f"num_people must be at most {PEOPLE}, got {num_people}")
         place = batch["asked"] % num_people
         asked, answer, distance = (
             tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
@@ -203,6 +193,9 @@ class Ages(Task):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
+
     def training_only(self) -> list[Variable]:
         return module_variables(self.network.node_readout) if self.config.node_loss else []
 
@@ -231,16 +224,3 @@ class Ages(Task):
             "age": tf.argmax(logits[:, -1], -1, tf.int32),
             "probabilities": tf.nn.softmax(logits),
         }
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
-
-    results = staticmethod(report.results)
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)
-
-    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """A question of each distance, with the strength of each fact's messages."""
-        return report.examples(self, arrays, examples, seed)

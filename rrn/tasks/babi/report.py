@@ -1,7 +1,7 @@
 """bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -9,13 +9,12 @@ import tensorflow as tf
 from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
-from rrn.tasks.reports import likeliest, message_strengths, one_of_each, results_by_step
-from rrn.tasks.task import Arrays, Quantity, Results
+from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.report import Quantity, Report, Results, results_by_step
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from rrn.tasks.babi.task import Babi
 
 TASK_NAMES = (
     "single supporting fact",
@@ -41,39 +40,123 @@ TASK_NAMES = (
 )
 SOLVED_ERROR = 5.0  # a task is solved at an error of at most 5 %
 PAPER_ERROR, PAPER_FAILED = "0.46 ± 0.77", "0.13 ± 0.35"  # of 15 runs
-QUANTITIES = {
-    "error/": Quantity("wrong answers of the last step, %"),
-    "tasks_failed": Quantity("tasks failed"),
-    "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
-    "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
-}
 
 
-def results(
-    arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray], groups: np.ndarray
-) -> Results:
-    """Computes the errors by task.
+class BabiReport(Report):
+    """Errors by task and step; see `rrn.tasks.report.Report` for what each method is for."""
 
-    Args:
-      arrays, examples, outputs: as of `Task.results`.
-      groups: the examples' groups `[examples]`.
+    quantities: ClassVar = {
+        "error/": Quantity("wrong answers of the last step, %"),
+        "tasks_failed": Quantity("tasks failed"),
+        "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
+        "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
+    }
 
-    Returns:
-      By step `error/task_01` ... `error/task_20` and `error/mean` in percent, `tasks_failed`,
-      `loss`.
-    """
-    answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
-    # Id 0 stands for every word that training does not have: answering it is never right.
-    correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
-    wrong = 100.0 * ~correct
-    present = np.unique(tasks)
-    errors = np.array([wrong[tasks == task].mean(axis=0) for task in present])
-    by_step = {f"error/task_{t:02d}": errors[i] for i, t in enumerate(present)}
-    by_step["error/mean"] = errors.mean(axis=0)
-    by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
-    by_step["loss"] = outputs["loss"].mean(axis=0)
-    last = {int(group): wrong[groups == group, -1].mean() for group in np.unique(groups)}
-    return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes the errors by task.
+
+        Returns:
+          By step `error/task_01` ... `error/task_20` and `error/mean` in percent, `tasks_failed`,
+          `loss`.
+        """
+        answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
+        # Id 0 stands for every word that training does not have: answering it is never right.
+        correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
+        wrong = 100.0 * ~correct
+        present = np.unique(tasks)
+        errors = np.array([wrong[tasks == task].mean(axis=0) for task in present])
+        by_step = {f"error/task_{t:02d}": errors[i] for i, t in enumerate(present)}
+        by_step["error/mean"] = errors.mean(axis=0)
+        by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
+        by_step["loss"] = outputs["loss"].mean(axis=0)
+        groups = self.task.groups(arrays)[examples]
+        last = {int(group): wrong[groups == group, -1].mean() for group in np.unique(groups)}
+        return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of errors.
+
+        Returns:
+          The errors by task and step, their mean and the failed tasks, beside the paper's.
+        """
+        by_step = results.by_step
+        steps = [f"step {step}" for step in range(1, len(by_step["error/mean"]) + 1)]
+        rows = []
+        for task, errors in _errors(results):
+            solved = "solved" if errors[-1] <= SOLVED_ERROR else "failed"
+            name = f"{task:2d} {TASK_NAMES[task - 1]}"
+            rows.append((name, *(f"{error:.1f}" for error in errors), solved, ""))
+        rows.append(("mean error", *(f"{e:.2f}" for e in by_step["error/mean"]), "", PAPER_ERROR))
+        failed = f"tasks failed of {len(_errors(results))}"
+        rows.append((failed, *(f"{n:.0f}" for n in by_step["tasks_failed"]), "", PAPER_FAILED))
+        return Table(("error, %", *steps, f"at {SOLVED_ERROR:.0f} %", "paper, 15 runs"), rows)
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the errors.
+
+        Returns:
+          `error_by_task`: bars of every task's error at every step and of the mean, beside the
+          paper's, and the 5 % line.
+        """
+        from matplotlib.figure import Figure  # only drawing needs it
+
+        names, errors = zip(*_errors(results), ("mean", results.by_step["error/mean"]), strict=True)
+        errors = np.array(errors)
+        figure = Figure(figsize=(11, 4.5), layout="constrained")
+        axes = figure.subplots()
+        places, width = np.arange(len(names)), 0.8 / errors.shape[1]
+        for step in range(errors.shape[1]):
+            shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
+            left = places - 0.4 + step * width
+            axes.bar(
+                left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}"
+            )
+        mean, deviation = (float(number) for number in PAPER_ERROR.split(" ± "))
+        mark = {"fmt": "D", "color": "C3", "markersize": 4, "capsize": 3}
+        axes.errorbar(places[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
+        axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label=f"solved at {SOLVED_ERROR:.0f} %")
+        axes.set_xticks(places, names)
+        axes.set(xlabel="bAbI task", ylabel="wrong answers, %", xlim=(-0.6, len(names) - 0.4))
+        axes.set_ylim(bottom=0)
+        mean, failed = results.metrics["error/mean"], results.metrics["tasks_failed"]
+        axes.set_title(
+            f"mean error {mean:.2f} % (paper {PAPER_ERROR} %), "
+            f"tasks failed {failed:.0f} (paper {PAPER_FAILED})",
+            fontsize="medium",
+        )
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        return {"error_by_task": figure}
+
+    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+        """Shows the last question of each task, with the strength of each fact's messages.
+
+        Returns:
+          The examples, by task.
+        """
+        task = self.task
+        numbers = arrays["task"].numpy()[ids]
+        chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
+        batch = evaluation_batch(task, arrays, chosen, seed)
+        with reading_scope():
+            encodings = task.encode(batch)
+            logits, hidden = task.logits(encodings, batch, None)
+            graph, features, questions = task.features(encodings, batch)
+            states = [task.network.rrn.input_fn(features), *hidden[:-1]]  # before every step
+            edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
+            strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
+        probabilities = tf.nn.softmax(logits).numpy()
+        made = [
+            _example(task, arrays, question, probabilities[i], strengths[:, nodes])
+            for i, (question, nodes) in enumerate(
+                zip(batch["examples"].numpy(), _nodes(batch["masks"]), strict=True)
+            )
+        ]
+        return [made[place] for place in batch["task"].numpy().argsort()]
+
+
+create_report = BabiReport  # see `rrn.tasks.create_report`
 
 
 def _errors(results):
@@ -82,97 +165,7 @@ def _errors(results):
     return [(t, results.by_step[name]) for t, name in names.items() if name in results.by_step]
 
 
-def table(results: Results) -> Table:
-    """Makes the table of errors.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      The errors by task and step, their mean and the failed tasks, beside the paper's.
-    """
-    by_step = results.by_step
-    steps = [f"step {step}" for step in range(1, len(by_step["error/mean"]) + 1)]
-    rows = []
-    for task, errors in _errors(results):
-        solved = "solved" if errors[-1] <= SOLVED_ERROR else "failed"
-        name = f"{task:2d} {TASK_NAMES[task - 1]}"
-        rows.append((name, *(f"{error:.1f}" for error in errors), solved, ""))
-    rows.append(("mean error", *(f"{e:.2f}" for e in by_step["error/mean"]), "", PAPER_ERROR))
-    failed = f"tasks failed of {len(_errors(results))}"
-    rows.append((failed, *(f"{n:.0f}" for n in by_step["tasks_failed"]), "", PAPER_FAILED))
-    return Table(("error, %", *steps, f"at {SOLVED_ERROR:.0f} %", "paper, 15 runs"), rows)
-
-
-def figures(results: Results) -> dict[str, "Figure"]:
-    """Draws the errors.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      `error_by_task`: bars of every task's error at every step and of the mean, beside the paper's,
-      and the 5 % line.
-    """
-    from matplotlib.figure import Figure  # only drawing needs it
-
-    names, errors = zip(*_errors(results), ("mean", results.by_step["error/mean"]), strict=True)
-    errors = np.array(errors)
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    axes = figure.subplots()
-    places, width = np.arange(len(names)), 0.8 / errors.shape[1]
-    for step in range(errors.shape[1]):
-        shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
-        left = places - 0.4 + step * width
-        axes.bar(left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}")
-    mean, deviation = (float(number) for number in PAPER_ERROR.split(" ± "))
-    mark = {"fmt": "D", "color": "C3", "markersize": 4, "capsize": 3}
-    axes.errorbar(places[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
-    axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label=f"solved at {SOLVED_ERROR:.0f} %")
-    axes.set_xticks(places, names)
-    axes.set(xlabel="bAbI task", ylabel="wrong answers, %", xlim=(-0.6, len(names) - 0.4))
-    axes.set_ylim(bottom=0)
-    mean, failed = results.metrics["error/mean"], results.metrics["tasks_failed"]
-    axes.set_title(
-        f"mean error {mean:.2f} % (paper {PAPER_ERROR} %), "
-        f"tasks failed {failed:.0f} (paper {PAPER_FAILED})",
-        fontsize="medium",
-    )
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    return {"error_by_task": figure}
-
-
 # Examples of the page
-
-
-def examples(task: "Babi", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-    """Shows the last question of each task, with the strength of each fact's messages.
-
-    Args:
-      task: the task.
-      arrays, ids, seed: as of `Task.examples`.
-
-    Returns:
-      The examples, by task.
-    """
-    numbers = arrays["task"].numpy()[ids]
-    chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
-    batch = evaluation_batch(task, arrays, chosen, seed)
-    with reading_scope():
-        encodings = task.encode(batch)
-        logits, hidden = task.logits(encodings, batch, None)
-        graph, features, questions = task.features(encodings, batch)
-        states = [task.network.rrn.input_fn(features), *hidden[:-1]]  # before every step
-        edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
-        strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
-    probabilities = tf.nn.softmax(logits).numpy()
-    made = [
-        _example(task, arrays, question, probabilities[i], strengths[:, nodes])
-        for i, (question, nodes) in enumerate(
-            zip(batch["examples"].numpy(), _nodes(batch["masks"]), strict=True)
-        )
-    ]
-    return [made[place] for place in batch["task"].numpy().argsort()]
 
 
 def _nodes(masks):

@@ -1,19 +1,37 @@
-"""What the model may be, and which prepared files the task takes."""
+"""What the model and the options of stages may be, and which prepared files the task takes."""
 
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from rrn.config import Dropout, ModelSettings, Size, Steps
-from rrn.settings import Number
+from rrn.settings import Number, Settings
 
 SCHEMAS = (("babi", 1),)
+
+
+class LossOptions(Settings):
+    """What a stage may give to `loss`."""
+
+    num_steps: Steps | None = None  # the network's; by default the model's
+    told: bool = True  # whether there is the loss "told" of `node_loss`
+    # Of how many facts of each story the loss "told" is computed, in a second pass. By default it
+    # is computed of whole stories, in the first.
+    told_facts: Annotated[int, Field(ge=1, le=256)] | None = None
+
+
+class BatchOptions(Settings):
+    """What a stage may give to `make_batch`."""
+
+    keep_names: bool = False  # whether names stay, even if the model has `relabel`
 
 
 class Model(ModelSettings):
     """The encoders of facts and questions, and the network; the defaults are the paper's."""
 
     TASK: ClassVar = "babi"
+    LOSS_OPTIONS: ClassVar = LossOptions
+    BATCH_OPTIONS: ClassVar = BatchOptions
 
     embedding_size: Size = 32
     encoding_size: Size = 32

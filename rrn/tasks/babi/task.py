@@ -14,12 +14,10 @@ import tensorflow as tf
 
 from rrn.data import PreparedData
 from rrn.graphs import FullyConnectedGraph, GraphUnion
-from rrn.pages import Example
 from rrn.random import ExampleRandom, uniform
 from rrn.reading import Variable, module_variables
 from rrn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.sentences import padded, prefix_tree
-from rrn.tasks.babi import report
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
@@ -27,7 +25,7 @@ from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.settings import Model
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
-from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NUM_TASKS = 20
 ALONE = 100  # more than a task's number: the group of its questions that their words answer
@@ -56,8 +54,6 @@ class Babi(Task):
     Raises:
       ValueError: a word comes into the training stories that the vocabulary does not have.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model, data: PreparedData):
         words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
@@ -144,7 +140,7 @@ class Babi(Task):
 
         Args:
           arrays, examples, random, training: as of `Task.make_batch`.
-          keep_names: whether names stay, even if the config has `relabel`.
+          keep_names: see `BatchOptions`.
 
         Returns:
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
@@ -356,10 +352,8 @@ class Babi(Task):
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
-          num_steps: the config's if not given.
-          told_facts: if given, "told" is computed in a second pass, over so many facts of each
-            story, drawn anew at every update. It is far easier to learn if it begins with few.
-          told: whether training has the loss "told".
+          num_steps, told_facts, told: see `LossOptions`. The facts of `told_facts` are drawn
+            anew at every update. The loss "told" is far easier to learn if it begins with few.
 
         Returns:
           As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
@@ -387,6 +381,21 @@ class Babi(Task):
           The loss `[examples]`.
         """
         return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
+
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes accuracies and, in training with `node_loss`, the loss "told" by task.
+
+        Accuracies are of the last step, by step `[steps]`, and of the last step by task `[20]`.
+        """
+        tasks = batch["task"] - 1
+        metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
+        if "told" in outputs:
+            sums, counts = (
+                tf.math.unsorted_segment_sum(values, tasks, NUM_TASKS)
+                for values in (outputs["told"], tf.ones_like(outputs["told"]))
+            )
+            metrics["told_by_task"] = sums, counts
+        return metrics
 
     def training_only(self) -> list[Variable]:
         return module_variables(self.network.node_readout) if self.config.node_loss else []
@@ -443,32 +452,3 @@ class Babi(Task):
             "question": tf.range(stories),
             "masks": (tf.cast(mask, tf.float32),),
         }
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes accuracies and, in training with `node_loss`, the loss "told" by task.
-
-        Accuracies are of the last step, by step `[steps]`, and of the last step by task `[20]`.
-        """
-        tasks = batch["task"] - 1
-        metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
-        if "told" in outputs:
-            sums, counts = (
-                tf.math.unsorted_segment_sum(values, tasks, NUM_TASKS)
-                for values in (outputs["told"], tf.ones_like(outputs["told"]))
-            )
-            metrics["told_by_task"] = sums, counts
-        return metrics
-
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
-    ) -> Results:
-        return report.results(arrays, examples, outputs, self.groups(arrays)[examples])
-
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)
-
-    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """A question of each task, with the strength of each fact's messages."""
-        return report.examples(self, arrays, examples, seed)

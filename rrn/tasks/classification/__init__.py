@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rrn.tasks.classification.report import ClassificationReport, create_report
     from rrn.tasks.classification.settings import SCHEMAS, Model
     from rrn.tasks.classification.task import Classification, create_task
 
-__all__ = ["SCHEMAS", "Classification", "Model", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])
+__all__ = [
+    "SCHEMAS",
+    "Classification",
+    "ClassificationReport",
+    "Model",
+    "create_report",
+    "create_task",
+]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task", "report"])

@@ -14,7 +14,6 @@ from rrn.data import PreparedData
 from rrn.random import ExampleRandom
 from rrn.reading import Variable
 from rrn.readout import dropout
-from rrn.tasks.classification import report
 from rrn.tasks.classification.network import ConvolutionalNetwork
 from rrn.tasks.classification.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
@@ -47,8 +46,6 @@ class Classification(Task):
       config: the experiment's `model`.
       data: what the model is made on.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
@@ -99,6 +96,11 @@ class Classification(Task):
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["label"], logits)
         return {"loss": loss}, {"loss": loss, "probabilities": tf.nn.softmax(logits)}
 
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
+        right = tf.cast(predicted == batch["label"], tf.float32)
+        return {"accuracy": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
+
     def regularized(self) -> list[Variable]:
         return [layer.w for layer in self.network.layers()]
 
@@ -121,14 +123,3 @@ class Classification(Task):
             "label": tf.argmax(probabilities, -1, tf.int32),
             "probabilities": probabilities,
         }
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
-        right = tf.cast(predicted == batch["label"], tf.float32)
-        return {"accuracy": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
-
-    results = staticmethod(report.results)
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rrn.tasks.completion.report import CompletionReport, create_report
     from rrn.tasks.completion.settings import SCHEMAS, Model
     from rrn.tasks.completion.task import Completion, create_task
 
-__all__ = ["SCHEMAS", "Completion", "Model", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])
+__all__ = ["SCHEMAS", "Completion", "CompletionReport", "Model", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task", "report"])

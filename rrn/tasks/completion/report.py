@@ -1,31 +1,21 @@
 """The completion task's results: how well holes are filled, also without a network; examples."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
-from rrn.tasks.task import Quantity, Results
+from rrn.tasks.completion.task import FILLS
+from rrn.tasks.report import Quantity, Report, Results
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILLS = "completed", "average image", "visible average", "nearest visible"
 SHOWN = 6  # examples in the picture
-QUANTITIES = {
-    "reconstruction": Quantity("mean squared error in the hole"),
-    "l1": Quantity("mean absolute error in the hole"),
-    "l1/": Quantity("mean absolute error in the hole, other fills"),
-    "psnr": Quantity("PSNR, dB"),
-    "psnr/": Quantity("PSNR, other fills, dB"),
-    "discriminator": Quantity("loss of the discriminators"),
-    "generator": Quantity("loss of the generator"),
-    "discriminator/": Quantity("images judged rightly, %", 100),
-    "discriminator_accuracy": Quantity("images judged rightly, %", 100),
-}
 
 
 def psnr(mse: np.ndarray | float) -> np.ndarray | float:
@@ -40,86 +30,97 @@ def psnr(mse: np.ndarray | float) -> np.ndarray | float:
     return -10.0 * np.log10(mse)
 
 
-def results(images: np.ndarray, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
-    """Computes how well the holes are filled.
+class CompletionReport(Report):
+    """How well holes are filled; see `rrn.tasks.report.Report` for what each method is for."""
 
-    Args:
-      images: the split's, bytes `[images, size, size, channels]`.
-      examples, outputs: as of `Task.results`.
-
-    Returns:
-      `l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills as
-      `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
-    """
-    l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
-    metrics = {"l1": l1[0], "psnr": psnr(mse[0]), "loss": mse[0]}
-    right = outputs["original_logit"] > 0, outputs["completed_logit"] < 0
-    metrics["discriminator_accuracy"] = np.mean(right)
-    for i, fill in enumerate(FILLS[1:], 1):
-        name = fill.replace(" ", "_")
-        metrics |= {f"l1/{name}": l1[i], f"psnr/{name}": psnr(mse[i])}
-    metrics = {name: float(value) for name, value in metrics.items()}
-    shown = np.linspace(0, len(examples) - 1, min(SHOWN, len(examples))).astype(int)
-    samples = {
-        "original": images[examples[shown]] / 255.0,
-        "hole": outputs["hole"][shown].astype(int),
-        "completed": outputs["completed"][shown],
+    quantities: ClassVar = {
+        "reconstruction": Quantity("mean squared error in the hole"),
+        "l1": Quantity("mean absolute error in the hole"),
+        "l1/": Quantity("mean absolute error in the hole, other fills"),
+        "psnr": Quantity("PSNR, dB"),
+        "psnr/": Quantity("PSNR, other fills, dB"),
+        "discriminator": Quantity("loss of the discriminators"),
+        "generator": Quantity("loss of the generator"),
+        "discriminator/": Quantity("images judged rightly, %", 100),
+        "discriminator_accuracy": Quantity("images judged rightly, %", 100),
     }
-    return Results(metrics, error=metrics["loss"], samples=samples)
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes how well the holes are filled.
+
+        Returns:
+          `l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills
+          as `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
+        """
+        images = arrays[self.task.name].numpy().reshape(-1, *self.task.average.shape)
+        l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
+        metrics = {"l1": l1[0], "psnr": psnr(mse[0]), "loss": mse[0]}
+        right = outputs["original_logit"] > 0, outputs["completed_logit"] < 0
+        metrics["discriminator_accuracy"] = np.mean(right)
+        for i, fill in enumerate(FILLS[1:], 1):
+            name = fill.replace(" ", "_")
+            metrics |= {f"l1/{name}": l1[i], f"psnr/{name}": psnr(mse[i])}
+        metrics = {name: float(value) for name, value in metrics.items()}
+        shown = np.linspace(0, len(examples) - 1, min(SHOWN, len(examples))).astype(int)
+        samples = {
+            "original": images[examples[shown]] / 255.0,
+            "hole": outputs["hole"][shown].astype(int),
+            "completed": outputs["completed"][shown],
+        }
+        return Results(metrics, error=metrics["loss"], samples=samples)
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of what each stage reaches, and the other fills.
+
+        Returns:
+          The table.
+        """
+        rows = []
+
+        def row(name, metrics, suffix="", judged=""):
+            l1, psnr_ = metrics["l1" + suffix], metrics["psnr" + suffix]
+            rows.append((name, f"{l1:.4f}", f"{psnr_:.2f}", judged))
+
+        for name, stage in _by_stage(results).items():
+            share = stage.metrics["discriminator_accuracy"]
+            row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{100 * share:.1f}")
+        for fill in FILLS[1:]:
+            row(fill, results.metrics, "/" + fill.replace(" ", "_"))
+        return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws some images.
+
+        Returns:
+          `completed`: images, with their holes, and completed after every stage.
+        """
+        from matplotlib.figure import Figure  # only drawing needs it
+
+        samples = results.samples
+        size = samples["original"].shape[1]
+        masks = hole_mask(tf.constant(samples["hole"], tf.int32), size).numpy()
+        columns = {
+            "original": samples["original"],
+            "with a hole": np.where(masks > 0, 0.5, samples["original"]),
+        }
+        for name, stage in _by_stage(results).items():
+            columns[f"after {name}" if name else "completed"] = stage.samples["completed"]
+        shape = len(masks), len(columns)
+        figure = Figure(figsize=(1.8 * shape[1], 1.8 * shape[0]), layout="constrained")
+        grid = figure.subplots(*shape, squeeze=False)
+        for column, (title, images) in zip(grid.T, columns.items(), strict=True):
+            column[0].set_title(title, fontsize=9)
+            for axes, image in zip(column, images, strict=True):
+                axes.imshow(
+                    image if image.shape[-1] == 3 else image[..., 0], "gray", vmin=0, vmax=1
+                )
+                axes.set(xticks=[], yticks=[])  # the frame stays
+        return {"completed": figure}
 
 
-def table(results: Results) -> Table:
-    """Makes the table of what each stage reaches, and the other fills.
-
-    Args:
-      results: what `results` returned; with `by_stage`, a row for each stage.
-
-    Returns:
-      The table.
-    """
-    rows = []
-
-    def row(name, metrics, suffix="", judged=""):
-        l1, psnr_ = metrics["l1" + suffix], metrics["psnr" + suffix]
-        rows.append((name, f"{l1:.4f}", f"{psnr_:.2f}", judged))
-
-    for name, stage in _by_stage(results).items():
-        share = stage.metrics["discriminator_accuracy"]
-        row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{100 * share:.1f}")
-    for fill in FILLS[1:]:
-        row(fill, results.metrics, "/" + fill.replace(" ", "_"))
-    return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
-
-
-def figures(results: Results) -> dict[str, "Figure"]:
-    """Draws some images.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      `completed`: images, with their holes, and completed after every stage.
-    """
-    from matplotlib.figure import Figure  # only drawing needs it
-
-    samples = results.samples
-    size = samples["original"].shape[1]
-    masks = hole_mask(tf.constant(samples["hole"], tf.int32), size).numpy()
-    columns = {
-        "original": samples["original"],
-        "with a hole": np.where(masks > 0, 0.5, samples["original"]),
-    }
-    for name, stage in _by_stage(results).items():
-        columns[f"after {name}" if name else "completed"] = stage.samples["completed"]
-    shape = len(masks), len(columns)
-    figure = Figure(figsize=(1.8 * shape[1], 1.8 * shape[0]), layout="constrained")
-    grid = figure.subplots(*shape, squeeze=False)
-    for column, (title, images) in zip(grid.T, columns.items(), strict=True):
-        column[0].set_title(title, fontsize=9)
-        for axes, image in zip(column, images, strict=True):
-            axes.imshow(image if image.shape[-1] == 3 else image[..., 0], "gray", vmin=0, vmax=1)
-            axes.set(xticks=[], yticks=[])  # the frame stays
-    return {"completed": figure}
+create_report = CompletionReport  # see `rrn.tasks.create_report`
 
 
 def _by_stage(results):

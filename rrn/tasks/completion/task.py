@@ -29,6 +29,7 @@ without blending afterwards.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -36,7 +37,6 @@ import tensorflow as tf
 from rrn.data import PreparedData
 from rrn.random import ExampleRandom
 from rrn.reading import Variable, module_variables
-from rrn.tasks.completion import report
 from rrn.tasks.completion.holes import (
     cut_patches,
     draw_holes,
@@ -46,8 +46,9 @@ from rrn.tasks.completion.holes import (
 )
 from rrn.tasks.completion.network import CompletionNetwork, Discriminator
 from rrn.tasks.completion.settings import Model
-from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
+FILLS = "completed", "average image", "visible average", "nearest visible"
 # The prepared file's name and version of schema -> its images.
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
 
@@ -78,7 +79,7 @@ class Completion(Task):
       ValueError: the data has no images, or holes and patches do not fit them.
     """
 
-    quantities = report.QUANTITIES
+    metric_losses: ClassVar = {"discriminator/accuracy": "discriminator"}
 
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, tf.Module(name="network"))
@@ -171,7 +172,7 @@ class Completion(Task):
 
         Returns:
           As of `Task.loss`. Outputs are "loss" (reconstruction); "l1" and "mse" `[examples,
-          fills]`, of the first of `report.FILLS` in training and of all in evaluation, values cut
+          fills]`, of the first of `FILLS` in training and of all in evaluation, values cut
           to [0, 1]; "original_logit" and "completed_logit"; in evaluation "completed", the images,
           and "hole".
         """
@@ -204,13 +205,23 @@ class Completion(Task):
           batch: "image" and "hole", as `make_batch` returns them.
 
         Returns:
-          `report.FILLS` but the first, each of a shape that broadcasts to the images'.
+          `FILLS` but the first, each of a shape that broadcasts to the images'.
         """
         image, hole = batch["image"], batch["hole"]
         visible = 1.0 - hole_mask(hole, self.size)
         colour = tf.reduce_sum(image * visible, [1, 2], keepdims=True)
         colour /= tf.reduce_sum(visible, [1, 2], keepdims=True)
         return self.average[None], colour, nearest_visible(image, hole)
+
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes "l1" in the hole, and how many images the discriminators judge rightly."""
+        count = tf.cast(tf.shape(outputs["l1"])[0], tf.float32)
+        right = [outputs["original_logit"] > 0, outputs["completed_logit"] < 0]
+        right = tf.reduce_sum(tf.cast(right, tf.float32))
+        return {
+            "l1": (tf.reduce_sum(outputs["l1"][:, 0]), count),
+            "discriminator/accuracy": (right, 2 * count),
+        }
 
     def regularized(self) -> list[Variable]:
         variables = module_variables(self.network)
@@ -236,24 +247,3 @@ class Completion(Task):
         """
         inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
         return {"completed": tf.clip_by_value(self.complete(inputs), 0.0, 1.0)}
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes "l1" in the hole, and how many images the discriminators judge rightly."""
-        count = tf.cast(tf.shape(outputs["l1"])[0], tf.float32)
-        right = [outputs["original_logit"] > 0, outputs["completed_logit"] < 0]
-        right = tf.reduce_sum(tf.cast(right, tf.float32))
-        return {
-            "l1": (tf.reduce_sum(outputs["l1"][:, 0]), count),
-            "discriminator/accuracy": (right, 2 * count),
-        }
-
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
-    ) -> Results:
-        images = arrays[self.name].numpy().reshape(-1, *self.average.shape)
-        return report.results(images, examples, outputs)
-
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)

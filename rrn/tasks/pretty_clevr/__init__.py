@@ -1,6 +1,6 @@
 """Pretty-CLEVR: from object to nearest object, as many jumps as asked (Palm et al. 2018, 3.3).
 
-settings.py   what a config's `model` may be, which prepared files fit
+settings.py   what a config's `model` and options may be, which prepared files fit
 task.py       the inputs, the model's way from a batch to losses
 questions.py  what an example's number asks
 network.py    the modules: the recurrent network over objects, and the paper's MLP
@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rrn.tasks.pretty_clevr.report import PrettyClevrReport, create_report
     from rrn.tasks.pretty_clevr.settings import SCHEMAS, Model
     from rrn.tasks.pretty_clevr.task import PrettyClevr, create_task
 
-__all__ = ["SCHEMAS", "Model", "PrettyClevr", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])
+__all__ = [
+    "SCHEMAS",
+    "Model",
+    "PrettyClevr",
+    "PrettyClevrReport",
+    "create_report",
+    "create_task",
+]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task", "report"])

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -11,22 +11,21 @@ import tensorflow as tf
 from rrn.data import evaluation_batch
 from rrn.pages import SIDE, Example, Step, Table
 from rrn.reading import reading_scope
+from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.pretty_clevr.network import one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
-from rrn.tasks.reports import (
+from rrn.tasks.report import (
+    Quantity,
+    Report,
+    Results,
     accuracy_by_kind,
     accuracy_table,
     draw_accuracy,
-    likeliest,
-    message_strengths,
-    one_of_each,
 )
-from rrn.tasks.task import Arrays, Quantity, Results
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from rrn.tasks.pretty_clevr.task import PrettyClevr
 
 # Accuracy in percent by jumps, read off the paper's plot (± 1).
 PAPER = (
@@ -64,58 +63,82 @@ PLOTTED = {  # the markers' names in matplotlib; the colours' are the same
 }
 
 
-QUANTITIES = {
-    "accuracy/": Quantity("right answers by jumps, %"),
-    "accuracy_by_jumps": Quantity("right answers by jumps, %", 100, "jumps"),
-}
+class PrettyClevrReport(Report):
+    """Accuracy by jumps and step; see `rrn.tasks.report.Report` for what each method is for."""
 
-
-def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
-    """Computes the accuracy by number of jumps.
-
-    Args:
-      arrays, examples, outputs: as of `Task.results`.
-
-    Returns:
-      By step `accuracy/jumps_0` ... `accuracy/jumps_7` and `accuracy/all` in percent, `loss`;
-      samples for the gallery: a question of each number of jumps.
-    """
-    jumps, random = question_of(examples).jumps, np.random.default_rng(0)
-    shown = [random.choice(np.flatnonzero(jumps == k)) for k in np.unique(jumps)]
-    predicted = outputs["predicted"][shown].astype(int)  # a mean over passes, which are alike
-    samples = {"examples": examples[shown], "predicted": predicted}
-    for name in ("positions", "colours", "markers", "order"):
-        samples[name] = arrays[name].numpy()[question_of(examples[shown]).scene]
-    accuracy = accuracy_by_kind(outputs, jumps, "jumps")
-    return dataclasses.replace(accuracy, samples=samples)
-
-
-def table(results: Results) -> Table:
-    """Makes the table of accuracy.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      A row for each step, and the paper's.
-    """
-    return accuracy_table(results, "jumps", PAPER)
-
-
-def figures(results: Results, names: Sequence[str]) -> dict[str, "Figure"]:
-    """Draws the accuracy and some questions.
-
-    Args:
-      results: what `results` returned.
-      names: the classes in words.
-
-    Returns:
-      `accuracy`: by jumps, a line for each step, beside the paper's; `gallery`: see `draw_gallery`.
-    """
-    return {
-        "accuracy": draw_accuracy(results, "jumps", PAPER),
-        "gallery": draw_gallery(results.samples, names),
+    quantities: ClassVar = {
+        "accuracy/": Quantity("right answers by jumps, %"),
+        "accuracy_by_jumps": Quantity("right answers by jumps, %", 100, "jumps"),
     }
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes the accuracy by number of jumps.
+
+        Returns:
+          By step `accuracy/jumps_0` ... `accuracy/jumps_7` and `accuracy/all` in percent, `loss`;
+          samples for the gallery: a question of each number of jumps.
+        """
+        jumps, random = question_of(examples).jumps, np.random.default_rng(0)
+        shown = [random.choice(np.flatnonzero(jumps == k)) for k in np.unique(jumps)]
+        predicted = outputs["predicted"][shown].astype(int)  # a mean over passes, which are alike
+        samples = {"examples": examples[shown], "predicted": predicted}
+        for name in ("positions", "colours", "markers", "order"):
+            samples[name] = arrays[name].numpy()[question_of(examples[shown]).scene]
+        accuracy = accuracy_by_kind(outputs, jumps, "jumps")
+        return dataclasses.replace(accuracy, samples=samples)
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of accuracy.
+
+        Returns:
+          A row for each step, and the paper's.
+        """
+        return accuracy_table(results, "jumps", PAPER)
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the accuracy and some questions.
+
+        Returns:
+          `accuracy`: by jumps, a line for each step, beside the paper's; `gallery`: see
+          `draw_gallery`.
+        """
+        return {
+            "accuracy": draw_accuracy(results, "jumps", PAPER),
+            "gallery": draw_gallery(results.samples, self.task.names),
+        }
+
+    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+        """Shows a question of each number of jumps, with the strength of each object's messages.
+
+        Returns:
+          The examples, by number of jumps.
+        """
+        task = self.task
+        chosen = ids[np.sort(one_of_each(question_of(ids).jumps, OBJECTS))]
+        batch, network = evaluation_batch(task, arrays, chosen, seed), task.network
+        with reading_scope():
+            question = one_hot_question(batch["anchor"], batch["jumps"])
+            logits, _ = network(batch, question, None)
+            strengths = np.zeros(
+                [logits.shape[1], len(chosen), OBJECTS]
+            )  # the MLP sends no messages
+            if hasattr(network, "rrn"):
+                graph, features, hidden = network.hidden_states(batch, question)
+                states = [network.rrn.input_fn(features), *hidden[:-1]]  # before every step
+                edges = tf.reshape(batch["distances"], [-1, 1])
+                strengths = message_strengths(network.rrn.message_fn, graph, states, edges)
+                strengths = strengths.reshape(-1, len(chosen), OBJECTS)
+        probabilities, objects = tf.nn.softmax(logits).numpy(), batch["objects"].numpy()
+        made = [
+            _example(task, arrays, example, objects[i, :, :2], probabilities[i], strengths[:, i])
+            for i, example in enumerate(chosen)
+        ]
+        return [made[place] for place in question_of(chosen).jumps.argsort()]
+
+
+create_report = PrettyClevrReport  # see `rrn.tasks.create_report`
 
 
 def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> "Figure":
@@ -165,36 +188,6 @@ def _draw_question(axes, below, example, predicted, positions, colours, markers,
 
 
 # Examples of the page
-
-
-def examples(task: "PrettyClevr", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-    """Shows a question of each number of jumps, with the strength of each object's messages.
-
-    Args:
-      task: the task.
-      arrays, ids, seed: as of `Task.examples`.
-
-    Returns:
-      The examples, by number of jumps.
-    """
-    chosen = ids[np.sort(one_of_each(question_of(ids).jumps, OBJECTS))]
-    batch, network = evaluation_batch(task, arrays, chosen, seed), task.network
-    with reading_scope():
-        question = one_hot_question(batch["anchor"], batch["jumps"])
-        logits, _ = network(batch, question, None)
-        strengths = np.zeros([logits.shape[1], len(chosen), OBJECTS])  # the MLP sends no messages
-        if hasattr(network, "rrn"):
-            graph, features, hidden = network.hidden_states(batch, question)
-            states = [network.rrn.input_fn(features), *hidden[:-1]]  # before every step
-            edges = tf.reshape(batch["distances"], [-1, 1])
-            strengths = message_strengths(network.rrn.message_fn, graph, states, edges)
-            strengths = strengths.reshape(-1, len(chosen), OBJECTS)
-    probabilities, objects = tf.nn.softmax(logits).numpy(), batch["objects"].numpy()
-    made = [
-        _example(task, arrays, example, objects[i, :, :2], probabilities[i], strengths[:, i])
-        for i, example in enumerate(chosen)
-    ]
-    return [made[place] for place in question_of(chosen).jumps.argsort()]
 
 
 def _example(task, arrays, example, nodes, probabilities, strengths):

@@ -8,17 +8,14 @@ the sum of the nodes at every step.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.data import PreparedData
-from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import Variable
 from rrn.readout import accuracy_metrics, answer_losses
-from rrn.tasks.pretty_clevr import report
 from rrn.tasks.pretty_clevr.network import (
     OTHERS,
     FlatNetwork,
@@ -27,10 +24,7 @@ from rrn.tasks.pretty_clevr.network import (
 )
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
 from rrn.tasks.pretty_clevr.settings import Model
-from rrn.tasks.task import Arrays, Batch, Pair, Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 
 NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 
@@ -64,8 +58,6 @@ class PrettyClevr(Task):
     Raises:
       ValueError: no such network, or a loss on nodes without nodes.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model, names: Sequence[str]):
         if config.network == "mlp" and config.node_loss:
@@ -140,16 +132,11 @@ class PrettyClevr(Task):
 
         Args:
           encodings, batch, random, training: as of `Task.loss`.
-          num_jumps: only so many numbers of jumps are asked for, from 0 on.
+          num_jumps: see `LossOptions`.
 
         Returns:
           As of `Task.loss`. Outputs also have each question's "jumps".
-
-        Raises:
-          ValueError: more numbers of jumps than there are.
         """
-        if num_jumps > OBJECTS:
-            raise ValueError(f"num_jumps must be at most {OBJECTS}, got {num_jumps}")
         jumps = batch["jumps"] % num_jumps
         answer = tf.gather(batch["answers"], jumps, batch_dims=1)
         question, draws = one_hot_question(batch["anchor"], jumps), random if training else None
@@ -162,6 +149,9 @@ class PrettyClevr(Task):
             node_losses = tf.nn.softmax_cross_entropy_with_logits(found, node_logits)
             losses["loss"] += self.config.node_loss * tf.reduce_mean(node_losses, axis=1)
         return losses, {**outputs, "jumps": jumps}
+
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
 
     def training_only(self) -> list[Variable]:
         return [self.network.node_kernel] if self.config.node_loss else []
@@ -195,21 +185,6 @@ class PrettyClevr(Task):
             "answer": tf.gather(tf.constant(self.names), tf.argmax(logits[:, -1], -1)),
             "probabilities": tf.nn.softmax(logits),
         }
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
-
-    results = staticmethod(report.results)
-    table = staticmethod(report.table)
-
-    def figures(self, results: Results) -> dict[str, "Figure"]:
-        return report.figures(results, self.names)
-
-    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """A question of each number of jumps, with the strength of each object's messages."""
-        return report.examples(self, arrays, examples, seed)
 
 
 def _turn_and_scale(positions, random):

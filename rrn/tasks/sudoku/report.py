@@ -1,7 +1,7 @@
 """Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -9,15 +9,13 @@ import tensorflow as tf
 from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
 from rrn.reading import reading_scope
-from rrn.tasks.reports import one_of_each, results_by_step
-from rrn.tasks.sudoku.drawing import belief_marks, board_marks
-from rrn.tasks.task import Arrays, Quantity, Results
+from rrn.tasks.examples import one_of_each
+from rrn.tasks.report import Quantity, Report, Results, results_by_step
+from rrn.tasks.sudoku.marks import belief_marks, board_marks
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from rrn.tasks.sudoku.task import Sudoku
-
 
 PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
 OTHERS = (
@@ -27,41 +25,129 @@ OTHERS = (
 )
 
 SURE = 0.99  # a probability
-QUANTITIES = {
-    "accuracy": Quantity("cells right, %", 100),
-    "board_accuracy": Quantity("boards solved, %", 100),
-    "cell_accuracy/": Quantity("cells right by givens, %"),
-    "board_accuracy/": Quantity("boards solved by givens, %"),
-    "sure/": Quantity(f"boards with all probabilities ≥ {SURE}, and wrong ones of these, %"),
-}
 
 
-def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
-    """Computes how many boards and cells are solved, by givens.
+class SudokuReport(Report):
+    """Boards solved, by givens; see `rrn.tasks.report.Report` for what each method is for."""
 
-    Args:
-      arrays, examples, outputs: as of `Task.results`.
+    quantities: ClassVar = {
+        "accuracy": Quantity("cells right, %", 100),
+        "board_accuracy": Quantity("boards solved, %", 100),
+        "cell_accuracy/": Quantity("cells right by givens, %"),
+        "board_accuracy/": Quantity("boards solved by givens, %"),
+        "sure/": Quantity(f"boards with all probabilities ≥ {SURE}, and wrong ones of these, %"),
+    }
 
-    Returns:
-      By step `board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`;
-      `sure/boards`, the percentage of boards of which every digit has a probability of at least
-      `SURE`, and `sure/wrong`, the percentage of these that are wrong.
-    """
-    givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
-    by_step, levels = {}, np.unique(givens).tolist()
-    for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
-        for level in levels:
-            by_step[f"{name}_accuracy/{level}"] = 100.0 * right[givens == level].mean(axis=0)
-        by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
-    sure = outputs["confidence"] >= SURE
-    by_step["sure/boards"] = 100.0 * sure.mean(axis=0)
-    by_step["sure/wrong"] = (
-        100.0 * (sure & (cells < 81.0)).sum(axis=0) / np.maximum(sure.sum(axis=0), 1)
-    )
-    by_step["loss"] = outputs["loss"].mean(axis=0)
-    unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
-    error = 100.0 - by_step["board_accuracy/all"][-1]
-    return results_by_step(by_step, error, group_errors=unsolved)
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes how many boards and cells are solved, by givens.
+
+        Returns:
+          By step `board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`;
+          `sure/boards`, the percentage of boards of which every digit has a probability of at least
+          `SURE`, and `sure/wrong`, the percentage of these that are wrong.
+        """
+        givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
+        by_step, levels = {}, np.unique(givens).tolist()
+        for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
+            for level in levels:
+                by_step[f"{name}_accuracy/{level}"] = 100.0 * right[givens == level].mean(axis=0)
+            by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
+        sure = outputs["confidence"] >= SURE
+        by_step["sure/boards"] = 100.0 * sure.mean(axis=0)
+        by_step["sure/wrong"] = (
+            100.0 * (sure & (cells < 81.0)).sum(axis=0) / np.maximum(sure.sum(axis=0), 1)
+        )
+        by_step["loss"] = outputs["loss"].mean(axis=0)
+        unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
+        error = 100.0 - by_step["board_accuracy/all"][-1]
+        return results_by_step(by_step, error, group_errors=unsolved)
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of boards solved.
+
+        Returns:
+          Boards solved by givens and step, and cells right, beside the published figures.
+        """
+        by_step, levels = results.by_step, _levels(results)
+        num_steps = len(by_step["loss"])
+        steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
+        name = f"{levels[0][0]}-{levels[-1][0]}, all"
+        both = by_step["board_accuracy/all"], by_step["cell_accuracy/all"]
+        rows = [
+            (f"{level}", *(f"{boards[step - 1]:.1f}" for step in steps), f"{cells[-1]:.2f}")
+            for level, boards, cells in [*levels, (name, *both)]
+        ]
+        rows.append(("paper, 17", *(f"{PAPER.get(step, '')}" for step in steps), ""))
+        sure, wrong = by_step["sure/boards"][-1], by_step["sure/wrong"][-1]
+        notes = (
+            f"every digit's probability is at least {SURE} on {sure:.1f} % of the boards; "
+            f"{wrong:.2f} % of these are wrong",
+            OTHERS,
+        )
+        headings = (
+            "boards solved, %; givens:",
+            *(f"step {step}" for step in steps),
+            "cells right, %",
+        )
+        return Table(headings, rows, notes)
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the boards solved.
+
+        Returns:
+          `accuracy_by_step`: boards solved, a line for each number of givens, and the paper's
+          marks; `accuracy_by_givens_and_step`: the same as a map.
+        """
+        from matplotlib import colormaps  # only drawing needs it
+        from matplotlib.figure import Figure
+
+        givens, boards, _ = zip(*_levels(results), strict=True)
+        steps = np.arange(1, len(boards[0]) + 1)
+        lines = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = lines.subplots()
+        for i, (level, values) in enumerate(zip(givens, boards, strict=True)):
+            colour = colormaps["viridis"](i / max(len(givens) - 1, 1))
+            axes.plot(steps, values, color=colour, label=f"{level}")
+        axes.plot(steps, results.by_step["board_accuracy/all"], "k--", label="all")
+        if paper := [step for step in PAPER if step <= steps[-1]]:
+            solved = [PAPER[step] for step in paper]
+            axes.plot(paper, solved, "D", color="C3", clip_on=False, label="paper, 17")
+        axes.set(
+            xlabel="step", ylabel="boards solved, %", xlim=(1, max(steps[-1], 2)), ylim=(0, 101)
+        )
+        axes.legend(title="givens", fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+        heat = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = heat.subplots()
+        edges = 0.5, steps[-1] + 0.5, -0.5, len(givens) - 0.5
+        image = axes.imshow(boards, aspect="auto", origin="lower", vmin=0, vmax=100, extent=edges)
+        axes.set(xlabel="step", ylabel="givens")
+        axes.set_yticks(range(len(givens)), givens)
+        heat.colorbar(image, label="boards solved, %")
+        return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
+
+    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+        """Shows boards of different numbers of givens that fill in.
+
+        Returns:
+          The examples, by number of givens.
+        """
+        task = self.task
+        givens = arrays["givens"].numpy()[ids]
+        chosen = ids[np.sort(one_of_each(givens, SHOWN))]
+        batch = evaluation_batch(task, arrays, chosen, seed)
+        with reading_scope():
+            num_steps = task.config.evaluation_steps
+            logits, _ = task.logits(task.encode(batch), batch["puzzle"], num_steps)
+        beliefs = tf.nn.softmax(logits).numpy()
+        boards = zip(batch["puzzle"].numpy(), batch["solution"].numpy(), beliefs, strict=True)
+        made = [_example(*board) for board in boards]
+        return sorted(made, key=lambda example: example.title)
+
+
+create_report = SudokuReport  # see `rrn.tasks.create_report`
 
 
 def _levels(results):
@@ -73,98 +159,10 @@ def _levels(results):
     ]
 
 
-def table(results: Results) -> Table:
-    """Makes the table of boards solved.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      Boards solved by givens and step, and cells right, beside the published figures.
-    """
-    by_step, levels = results.by_step, _levels(results)
-    num_steps = len(by_step["loss"])
-    steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
-    name = f"{levels[0][0]}-{levels[-1][0]}, all"
-    both = by_step["board_accuracy/all"], by_step["cell_accuracy/all"]
-    rows = [
-        (f"{level}", *(f"{boards[step - 1]:.1f}" for step in steps), f"{cells[-1]:.2f}")
-        for level, boards, cells in [*levels, (name, *both)]
-    ]
-    rows.append(("paper, 17", *(f"{PAPER.get(step, '')}" for step in steps), ""))
-    sure, wrong = by_step["sure/boards"][-1], by_step["sure/wrong"][-1]
-    notes = (
-        f"every digit's probability is at least {SURE} on {sure:.1f} % of the boards; "
-        f"{wrong:.2f} % of these are wrong",
-        OTHERS,
-    )
-    headings = ("boards solved, %; givens:", *(f"step {step}" for step in steps), "cells right, %")
-    return Table(headings, rows, notes)
-
-
-def figures(results: Results) -> dict[str, "Figure"]:
-    """Draws the boards solved.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      `accuracy_by_step`: boards solved, a line for each number of givens, and the paper's marks;
-      `accuracy_by_givens_and_step`: the same as a map.
-    """
-    from matplotlib import colormaps  # only drawing needs it
-    from matplotlib.figure import Figure
-
-    givens, boards, _ = zip(*_levels(results), strict=True)
-    steps = np.arange(1, len(boards[0]) + 1)
-    lines = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = lines.subplots()
-    for i, (level, values) in enumerate(zip(givens, boards, strict=True)):
-        colour = colormaps["viridis"](i / max(len(givens) - 1, 1))
-        axes.plot(steps, values, color=colour, label=f"{level}")
-    axes.plot(steps, results.by_step["board_accuracy/all"], "k--", label="all")
-    if paper := [step for step in PAPER if step <= steps[-1]]:
-        solved = [PAPER[step] for step in paper]
-        axes.plot(paper, solved, "D", color="C3", clip_on=False, label="paper, 17")
-    axes.set(xlabel="step", ylabel="boards solved, %", xlim=(1, max(steps[-1], 2)), ylim=(0, 101))
-    axes.legend(title="givens", fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
-
-    heat = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = heat.subplots()
-    edges = 0.5, steps[-1] + 0.5, -0.5, len(givens) - 0.5
-    image = axes.imshow(boards, aspect="auto", origin="lower", vmin=0, vmax=100, extent=edges)
-    axes.set(xlabel="step", ylabel="givens")
-    axes.set_yticks(range(len(givens)), givens)
-    heat.colorbar(image, label="boards solved, %")
-    return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
-
-
 # Examples of the page
 
 SOLVED = "The board is solved."
 SHOWN = 4  # boards: each has as many drawings as there are steps
-
-
-def examples(task: "Sudoku", arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-    """Shows boards of different numbers of givens that fill in.
-
-    Args:
-      task: the task.
-      arrays, ids, seed: as of `Task.examples`.
-
-    Returns:
-      The examples, by number of givens.
-    """
-    givens = arrays["givens"].numpy()[ids]
-    chosen = ids[np.sort(one_of_each(givens, SHOWN))]
-    batch = evaluation_batch(task, arrays, chosen, seed)
-    with reading_scope():
-        num_steps = task.config.evaluation_steps
-        logits, _ = task.logits(task.encode(batch), batch["puzzle"], num_steps)
-    beliefs = tf.nn.softmax(logits).numpy()
-    boards = zip(batch["puzzle"].numpy(), batch["solution"].numpy(), beliefs, strict=True)
-    made = [_example(*board) for board in boards]
-    return sorted(made, key=lambda example: example.title)
 
 
 def _example(puzzle, solution, beliefs):

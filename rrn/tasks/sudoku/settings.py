@@ -1,17 +1,25 @@
-"""What the model may be, and which prepared files the task takes."""
+"""What the model and the options of stages may be, and which prepared files the task takes."""
 
 from typing import ClassVar
 
 from rrn.config import ModelSettings, Size, Steps
+from rrn.settings import Settings
 
 NUM_STEPS = 64  # with which puzzles are solved
 SCHEMAS = (("sudoku", 1),)
+
+
+class LossOptions(Settings):
+    """What a stage may give to `loss`."""
+
+    num_steps: Steps | None = None  # of a segment; by default the model's
 
 
 class Model(ModelSettings):
     """The network on a board's cells; the defaults are the paper's."""
 
     TASK: ClassVar = "sudoku"
+    LOSS_OPTIONS: ClassVar = LossOptions
 
     embedding_size: Size = 16
     hidden_size: Size = 96

@@ -15,10 +15,8 @@ import tensorflow as tf
 from rrn.data import PreparedData
 from rrn.graphs import RegularGraph
 from rrn.network import RecurrentState
-from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import Variable, read, reading_scope
-from rrn.tasks.sudoku import report
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
@@ -83,8 +81,6 @@ class Sudoku(Task):
     Args:
       config: the experiment's `model`.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model):
         encoder = SudokuEncoder(config)
@@ -224,6 +220,15 @@ class Sudoku(Task):
             outputs.update(state=state_after, solved=solved)
         return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        """Computes of the last step "accuracy", the share of cells right, and "board_accuracy"."""
+        cells = outputs["cells_correct"][:, -1]
+        examples = tf.reduce_sum(tf.ones_like(cells))
+        return {
+            "accuracy": (tf.reduce_sum(cells / 81.0), examples),
+            "board_accuracy": (tf.reduce_sum(tf.cast(cells == 81.0, tf.float32)), examples),
+        }
+
     # Answers
 
     def inputs(self) -> dict[str, tf.TensorSpec]:
@@ -261,22 +266,3 @@ class Sudoku(Task):
         rrn = self.network.rrn
         mlps = [rrn.input_fn, rrn.message_fn.mlp, rrn.node_fn]
         return [layer.w for mlp in mlps for layer in mlp.layers]
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes of the last step "accuracy", the share of cells right, and "board_accuracy"."""
-        cells = outputs["cells_correct"][:, -1]
-        examples = tf.reduce_sum(tf.ones_like(cells))
-        return {
-            "accuracy": (tf.reduce_sum(cells / 81.0), examples),
-            "board_accuracy": (tf.reduce_sum(tf.cast(cells == 81.0, tf.float32)), examples),
-        }
-
-    results = staticmethod(report.results)
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)
-
-    def examples(self, arrays: Arrays, examples: np.ndarray, seed: int) -> list[Example]:
-        """Shows boards that fill in."""
-        return report.examples(self, arrays, examples, seed)

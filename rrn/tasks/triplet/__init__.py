@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rrn.tasks.triplet.report import TripletReport, create_report
     from rrn.tasks.triplet.settings import SCHEMAS, Model
     from rrn.tasks.triplet.task import Triplet, create_task
 
-__all__ = ["SCHEMAS", "Model", "Triplet", "create_task"]
-__getattr__ = lazy_names(__name__, __all__, ["settings", "task"])
+__all__ = ["SCHEMAS", "Model", "Triplet", "TripletReport", "create_report", "create_task"]
+__getattr__ = lazy_names(__name__, __all__, ["settings", "task", "report"])

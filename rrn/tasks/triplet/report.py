@@ -1,12 +1,13 @@
 """The triplet task's results: what the nearest images of each image show."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rrn.pages import Table
-from rrn.tasks.task import Arrays, Quantity, Results
+from rrn.tasks.report import Quantity, Report, Results
+from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,47 +15,81 @@ if TYPE_CHECKING:
 NEAREST = 10  # images that are looked at for every query
 BLOCK = 1_000  # queries at once
 SHOWN = 10  # queries in the picture
-QUANTITIES = {
-    "nearest/": Quantity("the nearest image shows the digit, %"),
-    "ten_nearest": Quantity("of the ten nearest images show the digit, %"),
-    "closer": Quantity("the match is nearer than the other, % (in training a share)"),
-}
 
 
-def results(arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]) -> Results:
-    """Computes how well images are retrieved among the evaluated ones.
+class TripletReport(Report):
+    """What the nearest images show; see `rrn.tasks.report.Report` for what each method is for."""
 
-    Each image is a query, and the others are ranked by their embeddings' products with its own.
-    Queries without another image of their digit count for the last two figures alone.
-
-    Args:
-      arrays, examples, outputs: as of `Task.results`.
-
-    Returns:
-      `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows
-      their digit; `ten_nearest`: percent of the ten nearest images that do; `closer`: percent of
-      the triplets in which the match is nearer; `loss`.
-    """
-    labels = arrays["label"].numpy()[examples]
-    found = nearest(outputs["embedding"], min(NEAREST, len(labels) - 1))
-    right = 100.0 * (labels[found] == labels[:, None])
-    has_match = np.bincount(labels)[labels] > 1
-    kinds = np.unique(labels[has_match])
-    metrics = {f"nearest/digit_{k}": right[labels == k, 0].mean() for k in kinds}
-    metrics["nearest/all"] = right[has_match, 0].mean()
-    metrics["ten_nearest"] = right[has_match].mean()
-    metrics["closer"] = 100.0 * outputs["closer"].mean()
-    metrics["loss"] = outputs["loss"].mean()
-    shown = [np.flatnonzero(labels == k)[0] for k in np.unique(labels)][:SHOWN]
-    samples = {
-        "embedding": outputs["embedding"],
-        "label": labels,
-        "queries": arrays["image"].numpy()[examples[shown]],
-        "found": arrays["image"].numpy()[examples[found[shown]]],
-        "right": right[shown] > 0,
+    quantities: ClassVar = {
+        "nearest/": Quantity("the nearest image shows the digit, %"),
+        "ten_nearest": Quantity("of the ten nearest images show the digit, %"),
+        "closer": Quantity("the match is nearer than the other, % (in training a share)"),
     }
-    metrics = {name: float(value) for name, value in metrics.items()}
-    return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        """Computes how well images are retrieved among the evaluated ones.
+
+        Each image is a query, and the others are ranked by their embeddings' products with its own.
+        Queries without another image of their digit count for the last two figures alone.
+
+        Returns:
+          `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows
+          their digit; `ten_nearest`: percent of the ten nearest images that do; `closer`: percent
+          of the triplets in which the match is nearer; `loss`.
+        """
+        labels = arrays["label"].numpy()[examples]
+        found = nearest(outputs["embedding"], min(NEAREST, len(labels) - 1))
+        right = 100.0 * (labels[found] == labels[:, None])
+        has_match = np.bincount(labels)[labels] > 1
+        kinds = np.unique(labels[has_match])
+        metrics = {f"nearest/digit_{k}": right[labels == k, 0].mean() for k in kinds}
+        metrics["nearest/all"] = right[has_match, 0].mean()
+        metrics["ten_nearest"] = right[has_match].mean()
+        metrics["closer"] = 100.0 * outputs["closer"].mean()
+        metrics["loss"] = outputs["loss"].mean()
+        shown = [np.flatnonzero(labels == k)[0] for k in np.unique(labels)][:SHOWN]
+        samples = {
+            "embedding": outputs["embedding"],
+            "label": labels,
+            "queries": arrays["image"].numpy()[examples[shown]],
+            "found": arrays["image"].numpy()[examples[found[shown]]],
+            "right": right[shown] > 0,
+        }
+        metrics = {name: float(value) for name, value in metrics.items()}
+        return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
+
+    def table(self, results: Results) -> Table:
+        """Makes the table of the metrics.
+
+        Returns:
+          A row for each.
+        """
+        words = {
+            "nearest/all": "the nearest image shows the digit, %",
+            "ten_nearest": "of the ten nearest images, %",
+            "closer": "the match is nearer than the other, %",
+        }
+        for name in results.metrics:
+            if name.startswith("nearest/digit_"):
+                words[name] = f"  digit {name[-1]}"
+        rows = [(words[n], f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"]
+        return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the embeddings and what they retrieve.
+
+        Returns:
+          `embedding`: see `draw_embeddings`; `retrieved`: see `draw_retrieved`.
+        """
+        return {
+            "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
+            "retrieved": draw_retrieved(results.samples),
+        }
+
+
+create_report = TripletReport  # see `rrn.tasks.create_report`
 
 
 def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
@@ -76,42 +111,6 @@ def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
         order = np.argsort(-np.take_along_axis(products, best, axis=1), axis=1, kind="stable")
         found[rows] = np.take_along_axis(best, order, axis=1)
     return found
-
-
-def table(results: Results) -> Table:
-    """Makes the table of the metrics.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      A row for each.
-    """
-    words = {
-        "nearest/all": "the nearest image shows the digit, %",
-        "ten_nearest": "of the ten nearest images, %",
-        "closer": "the match is nearer than the other, %",
-    }
-    for name in results.metrics:
-        if name.startswith("nearest/digit_"):
-            words[name] = f"  digit {name[-1]}"
-    rows = [(words[n], f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"]
-    return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
-
-
-def figures(results: Results) -> dict[str, "Figure"]:
-    """Draws the embeddings and what they retrieve.
-
-    Args:
-      results: what `results` returned.
-
-    Returns:
-      `embedding`: see `draw_embeddings`; `retrieved`: see `draw_retrieved`.
-    """
-    return {
-        "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
-        "retrieved": draw_retrieved(results.samples),
-    }
 
 
 def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":

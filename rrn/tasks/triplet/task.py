@@ -17,7 +17,6 @@ import tensorflow as tf
 from rrn.data import PreparedData
 from rrn.random import ExampleRandom
 from rrn.tasks.task import Arrays, Batch, Pair, Task
-from rrn.tasks.triplet import report
 from rrn.tasks.triplet.network import EmbeddingNetwork
 from rrn.tasks.triplet.settings import Model
 
@@ -52,8 +51,6 @@ class Triplet(Task):
     Raises:
       ValueError: a split has images of one digit alone.
     """
-
-    quantities = report.QUANTITIES
 
     def __init__(self, config: Model, data: PreparedData):
         for split, arrays in data.splits.items():
@@ -108,6 +105,10 @@ class Triplet(Task):
         loss = tf.nn.relu(self.config.margin - closer)
         return {"loss": loss}, {"loss": loss, "closer": closer > 0, "embedding": query}
 
+    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+        closer = tf.cast(outputs["closer"], tf.float32)
+        return {"closer": (tf.reduce_sum(closer), tf.cast(tf.size(closer), tf.float32))}
+
     # Answers
 
     def inputs(self) -> dict[str, tf.TensorSpec]:
@@ -123,16 +124,6 @@ class Triplet(Task):
           "embedding": vectors of length 1, `[n, embedding_size]`.
         """
         return {"embedding": self.network(self._centred(tf.convert_to_tensor(inputs["image"])))}
-
-    # Results
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        closer = tf.cast(outputs["closer"], tf.float32)
-        return {"closer": (tf.reduce_sum(closer), tf.cast(tf.size(closer), tf.float32))}
-
-    results = staticmethod(report.results)
-    table = staticmethod(report.table)
-    figures = staticmethod(report.figures)
 
 
 def draw_triplets(

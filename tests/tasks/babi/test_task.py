@@ -14,7 +14,7 @@ from rrn.data import PreparedData, read_prepared
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.babi.parts import part_boundaries
-from rrn.tasks.babi.report import TASK_NAMES
+from rrn.tasks.babi.report import TASK_NAMES, BabiReport
 from tests.compare import assert_close, names_and_shapes, randomize
 
 PARAMETERS = {
@@ -430,7 +430,7 @@ def hand_made_results(task):
     arrays = tiny_arrays(tasks[order], *np.ones([2, len(tasks)], np.int32))
     losses = np.stack([np.full(len(tasks), 2.0), np.arange(len(tasks))], axis=1)
     outputs = {"probabilities": one_hot(predicted[order]), "loss": losses}
-    return task.results(arrays, np.arange(len(tasks)), outputs)
+    return BabiReport(task).results(arrays, np.arange(len(tasks)), outputs)
 
 
 def test_results_by_hand():
@@ -468,10 +468,10 @@ def test_questions_that_their_words_answer_are_a_group_of_their_own():
     assert task.groups(elsewhere).tolist() == [101, 1, 1, 2, 2]
     predicted = one_hot([[2], [1], [2], [1], [1]])
     outputs = {"probabilities": predicted, "loss": np.zeros([5, 1])}
-    results = task.results(arrays, np.arange(5), outputs)
+    results = BabiReport(task).results(arrays, np.arange(5), outputs)
     assert results.group_errors == {1: 50, 2: 0, 101: 100}
     assert results.metrics["error/task_01"] == pytest.approx(200 / 3)
-    assert len(task.table(results).rows) == 4  # by task, not by group
+    assert len(BabiReport(task).table(results).rows) == 4  # by task, not by group
 
 
 def test_the_real_questions_that_their_words_answer(data, arrays):
@@ -488,7 +488,7 @@ def test_an_unknown_word_is_never_a_right_answer():
     """Id 0 stands for every word that training does not have."""
     arrays = tiny_arrays([1, 1], [4, 4], [0, 3])
     outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
-    results = make_task(tiny_data()).results(arrays, [0, 1], outputs)
+    results = BabiReport(make_task(tiny_data())).results(arrays, [0, 1], outputs)
     assert results.metrics["error/task_01"] == 50
 
 
@@ -497,8 +497,8 @@ def test_the_table_names_every_task_and_the_paper():
     arrays = tiny_arrays(np.arange(1, 21), *np.ones([2, 20], np.int32))
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
     outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
-    results = task.results(arrays, np.arange(20), outputs)
-    table = task.table(results)
+    results = BabiReport(task).results(arrays, np.arange(20), outputs)
+    table = BabiReport(task).table(results)
     assert table.columns[1:3] == ("step 1", "step 2")
     for number, (row, name) in enumerate(zip(table.rows[:20], TASK_NAMES, strict=True), 1):
         assert row[0] == f"{number:2d} {name}"
@@ -512,7 +512,7 @@ def test_the_table_names_every_task_and_the_paper():
 
 def test_the_figure_has_a_bar_for_every_task_and_step():
     task = make_task(tiny_data())
-    figures = task.figures(hand_made_results(task))
+    figures = BabiReport(task).figures(hand_made_results(task))
     assert list(figures) == ["error_by_task"]
     assert isinstance(figures["error_by_task"], Figure)
     (axes,) = figures["error_by_task"].axes

@@ -9,9 +9,9 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
-from rrn.tasks import create_task
+from rrn.tasks import Results, create_task
 from rrn.tasks.classification.network import ConvolutionalNetwork
-from rrn.tasks.task import Results
+from rrn.tasks.classification.report import ClassificationReport
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 from tests.test_convolution import plain_conv
@@ -190,17 +190,18 @@ def test_results_by_hand(classifier):
     arrays = {"label": tf.constant([9, 7, 7, 2, 7, 7])}
     probabilities = np.eye(10)[[7, 1, 2, 7, 7]]
     outputs = {"probabilities": probabilities, "loss": np.array([1.0, 2.0, 3.0, 4.0, 0.0])}
-    results = task.results(arrays, np.array([1, 2, 3, 4, 5]), outputs)
+    report = ClassificationReport(task)
+    results = report.results(arrays, np.array([1, 2, 3, 4, 5]), outputs)
     expected = {"accuracy/digit_2": 100, "accuracy/digit_7": 75, "accuracy/all": 80, "loss": 2}
     assert results == Results(pytest.approx(expected), error=20)
-    assert [line.split() for line in str(task.table(results)).splitlines()] == [
+    assert [line.split() for line in str(report.table(results)).splitlines()] == [
         ["%"],
         ["accuracy/digit", "2", "100.00"],
         ["accuracy/digit", "7", "75.00"],
         ["accuracy/all", "80.00"],
         ["loss", "2.0000"],
     ]
-    (axes,) = task.figures(results)["accuracy"].axes
+    (axes,) = report.figures(results)["accuracy"].axes
     assert [bar.get_height() for bar in axes.patches] == [100, 75]
     assert axes.get_title() == "80.00 % of all"
     outputs = {"probabilities": tf.constant(np.eye(10)[batch["label"]]), "loss": None}

@@ -19,7 +19,9 @@ from rrn.tasks.completion.holes import (
     mean_over_hole,
     nearest_visible,
 )
-from rrn.tasks.completion.report import FILLS
+from rrn.tasks.completion.report import CompletionReport
+from rrn.tasks.completion.task import FILLS
+from rrn.training.stages import Plan
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 
@@ -221,6 +223,21 @@ def test_examples_do_not_depend_on_each_other(completion, batch):
             assert_close(tf.cast(alone_outputs[name], tf.float32), value[i : i + 1])
 
 
+@pytest.mark.parametrize(("variant", "shown"), [("", [0, 1, 1]), ("full_loss", [0, 1, 0])])
+def test_the_discriminators_accuracy_is_shown_where_their_loss_is_trained(
+    completion, batch, variant, shown
+):
+    _, _, task = completion
+    random = ExampleRandom([0, 0], tf.range(12), 12)
+    losses, outputs = task.loss({}, batch, random, True)
+    metrics, belongs = task.metrics(batch, outputs), task.metric_losses
+    assert belongs.keys() <= metrics.keys() and set(belongs.values()) <= losses.keys()
+    plan = Plan(load_config("completion.py", variant).train, task)
+    found = [stage.metrics(metrics, belongs).keys() for stage in plan.stages]
+    assert ["discriminator/accuracy" in names for names in found] == shown
+    assert all("l1" in names for names in found)
+
+
 def test_both_on_two_devices_are_both_on_one(completion):
     config, data, task = completion
     config = replace(config, train={"stages": config.train.stages[2:]})
@@ -272,7 +289,7 @@ def results(completion):
         "completed": np.full([2, 16, 16, 3], 0.25),
         "hole": np.array([[0, 0, 4, 4], [5, 6, 7, 8]]),
     }
-    return task.results(data.arrays("test"), np.array([3, 5]), outputs)
+    return CompletionReport(task).results(data.arrays("test"), np.array([3, 5]), outputs)
 
 
 def test_results_by_hand(completion, results):
@@ -301,14 +318,14 @@ def test_the_table_and_the_picture_have_every_stage(completion, results):
     stages = {"completion": results, "both": results}
     for by_stage, names in ((stages, [", after completion", ", after both"]), ({}, [""])):
         found = dataclasses.replace(results, by_stage=by_stage)
-        rows = task.table(found).rows
+        rows = CompletionReport(task).table(found).rows
         assert [row[0] for row in rows] == [
             *(f"completed{name}" for name in names),
             *FILLS[1:],
         ]
         assert rows[0][1:] == ("0.1000", "20.00", "75.0")
         assert rows[-1][1:] == ("0.4000", "-10.00", "")
-        figure = task.figures(found)["completed"]
+        figure = CompletionReport(task).figures(found)["completed"]
         titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
         last = [f"after {name}" for name in by_stage] or ["completed"]
         assert titles == ["original", "with a hole", *last]

@@ -17,6 +17,7 @@ from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
 from rrn.tasks.sudoku.network import cell_neighbours
+from rrn.tasks.sudoku.report import SudokuReport
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.distribute.test_towers import products_by_device
@@ -366,7 +367,7 @@ def hand_made_results():
     loss = np.array([[3, 2, 1], [1, 1, 1], [0, 0, 0], [4, 5, 6]], np.float32)
     sure = np.array([[0.99, 0.5, 1], [0.98, 0, 1], [0, 0.99, 0.9], [0, 0.5, 0.99]], np.float32)
     outputs = {"cells_correct": cells, "confidence": sure, "loss": loss}
-    return make_task().results(arrays, np.array([1, 2, 3, 4]), outputs)
+    return SudokuReport(make_task()).results(arrays, np.array([1, 2, 3, 4]), outputs)
 
 
 def test_results_by_hand():
@@ -392,7 +393,7 @@ def test_results_by_hand():
 
 
 def test_the_table_has_17_givens_and_all_apart_and_the_published_figures():
-    table = make_task().table(hand_made_results())
+    table = SudokuReport(make_task()).table(hand_made_results())
     assert [list(row) for row in (table.columns, *table.rows)] == [
         ["boards solved, %; givens:", "step 1", "step 2", "step 3", "cells right, %"],
         ["17", "50.0", "0.0", "100.0", "100.00"],
@@ -420,14 +421,14 @@ def test_the_table_shows_a_few_steps_and_the_papers(num_steps, shown, paper):
     zeros = np.zeros([1, num_steps])
     outputs = {"cells_correct": zeros + 81.0, "confidence": zeros, "loss": zeros}
     task = make_task()
-    results = task.results({"givens": tf.constant([20])}, np.array([0]), outputs)
-    table = task.table(results)
+    results = SudokuReport(task).results({"givens": tf.constant([20])}, np.array([0]), outputs)
+    table = SudokuReport(task).table(results)
     assert list(table.columns[1:-1]) == [f"step {step}" for step in shown]
     assert list(table.rows[-1]) == ["paper, 17", *paper, ""]
 
 
 def test_the_figures_have_a_line_and_a_row_for_each_level():
-    figures = make_task().figures(hand_made_results())
+    figures = SudokuReport(make_task()).figures(hand_made_results())
     assert list(figures) == ["accuracy_by_step", "accuracy_by_givens_and_step"]
     assert all(isinstance(figure, Figure) for figure in figures.values())
     lines = figures["accuracy_by_step"].axes[0].lines
@@ -444,8 +445,8 @@ def test_the_papers_figures_are_marks_beside_the_curves():
     zeros = np.zeros([1, 48])
     outputs = {"cells_correct": zeros, "confidence": zeros, "loss": zeros}
     task = make_task()
-    results = task.results({"givens": tf.constant([17])}, np.array([0]), outputs)
-    figure = task.figures(results)["accuracy_by_step"]
+    results = SudokuReport(task).results({"givens": tf.constant([17])}, np.array([0]), outputs)
+    figure = SudokuReport(task).figures(results)["accuracy_by_step"]
     figure.draw_without_rendering()
     (axes,) = figure.axes
     assert axes.lines[-1].get_label() == "paper, 17"

@@ -7,9 +7,8 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.data import read_prepared
 from rrn.random import ExampleRandom
-from rrn.tasks import create_task
-from rrn.tasks.task import Results
-from rrn.tasks.triplet.report import draw_embeddings, nearest
+from rrn.tasks import Results, create_task
+from rrn.tasks.triplet.report import TripletReport, draw_embeddings, nearest
 from rrn.tasks.triplet.task import IMAGES, draw_triplets
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
@@ -132,17 +131,18 @@ def test_results_by_hand(triplet):
         "label": tf.constant([7, 3, 3, 4, 4, 9]),
         "image": tf.zeros([6, 28, 28], tf.uint8),
     }
-    results = task.results(arrays, np.arange(1, 6), outputs)
+    report = TripletReport(task)
+    results = report.results(arrays, np.arange(1, 6), outputs)
     # 3 finds 3 and 3 finds 3; 4 at 21 finds 3; 4 at 100 finds 9; 9 is alone.
     # Of the four others the only one of the same digit is right: 25 % of each query's.
     expected = {"nearest/digit_3": 100, "nearest/digit_4": 0, "nearest/all": 50}
     expected |= {"ten_nearest": 25, "closer": 80, "loss": 0.3}
     assert results.metrics == pytest.approx(expected) and results.error == 50
-    assert [value for _, value in task.table(results).rows] == [
+    assert [value for _, value in report.table(results).rows] == [
         *("100.00", "0.00", "50.00", "25.00", "80.00"),
         "0.3000",
     ]
-    axes = task.figures(results)["retrieved"].axes
+    axes = report.figures(results)["retrieved"].axes
     assert len(axes) == 3 * 5  # a query of 3, 4 and 9, and four images each
     edges = [a.spines["top"].get_edgecolor()[:3] for a in axes]
     assert edges[1] == (0, 0, 0) and edges[2] == (1, 0, 0)

@@ -1,6 +1,6 @@
 """Rumours: who hears what person 0 has heard?
 
-python -m data_prep.rumours --out data/rumours.h5
+python -m data_prep rumours --out data/rumours.h5
 python main.py --config configs/rumours.py
 """
 

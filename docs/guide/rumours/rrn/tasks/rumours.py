@@ -9,23 +9,19 @@ import tensorflow as tf
 
 from rrn import Linear, RecurrentRelationalNetwork, SparseGraph
 from rrn.config import ModelSettings, Size, Steps
-from rrn.tasks import Task, results_by_step
+from rrn.tasks import Report, Task, results_by_step
 
 SCHEMAS = (("rumours", 1),)  # of the prepared file
 PEOPLE = 16
 
 
 class Model(ModelSettings):
-    """What the config's `model` may be; all models have a `compute_dtype`."""
+    """The model's settings; all models have a `compute_dtype`."""
 
     TASK: ClassVar = "rumours"
 
     hidden_size: Size = 32
     num_steps: Steps = 8
-
-
-def create_task(config, data):
-    return Rumours(config)
 
 
 class RumoursNetwork(tf.Module):
@@ -81,6 +77,10 @@ class Rumours(Task):
         right = outputs["right"][:, -1]
         return {"right": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
 
+
+class RumoursReport(Report):
+    """What the program says of a model; see `rrn.tasks.Report` for what each method is for."""
+
     def results(self, arrays, examples, outputs):
         """ "right", in percent of the people, and "loss"; the error is what is not right."""
         right = 100.0 * outputs["right"].mean(axis=0)
@@ -90,3 +90,10 @@ class Rumours(Task):
     def table(self, results):
         right = " ".join(f"{percent:5.1f}" for percent in results.by_step["right"])
         return f"people right by step, %: {right}"
+
+
+def create_task(config, data):
+    return Rumours(config)
+
+
+create_report = RumoursReport

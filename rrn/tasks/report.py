@@ -1,19 +1,138 @@
-"""What tasks' reports share: results by step, tables and figures of accuracy by kind, examples."""
+"""What a report is: what a model reaches on a split, computed and shown.
 
+A task makes a model's outputs, and its report makes of them what people read. The program that
+evaluates asks a task's room for its report; a task knows of none.
+"""
+
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import tensorflow as tf
 
-from rrn import plain
-from rrn.graphs import Graph
-from rrn.messages import MessageFunction
-from rrn.pages import Table
-from rrn.tasks.task import Results
+from rrn.pages import Example, Table
+from rrn.tasks.task import Arrays, Task
 
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """What a model reaches on a split, or on a part of it.
+
+    Attributes:
+      metrics: name -> the number at the last step.
+      error: the number by which the best weights are chosen; the lowest is the best.
+      by_step: name -> the numbers by step; empty where there are no steps.
+      group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
+        the config's `error_share` is above 0.
+      samples: whatever else the report's figures show.
+      by_stage: stage -> the results of the weights at its end; empty where there are no stages.
+    """
+
+    metrics: dict[str, float]
+    error: float
+    by_step: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    group_errors: dict[int, float] = dataclasses.field(default_factory=dict)
+    samples: Any = None
+    by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What the figures say of a kind of metric.
+
+    Attributes:
+      title: what it is in words, and its unit.
+      factor: by what its numbers are multiplied, 100 where a share is shown in percent.
+      counted: if it is a list, what its places are, in a word.
+      first: the number of the list's first place.
+    """
+
+    title: str
+    factor: float = 1
+    counted: str = ""
+    first: int = 0
+
+
+class Report:
+    """The results of a task's outputs, with their table, figures and examples.
+
+    Everything has a default, so that a task without a report of its own has this one.
+
+    Args:
+      task: the task.
+
+    Attributes:
+      task: the argument.
+      quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
+        slash and with it if there is one: "error/" is that of "error/task_01".
+    """
+
+    quantities: ClassVar[Mapping[str, Quantity]] = {}
+
+    def __init__(self, task: Task):
+        self.task = task
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
+    ) -> Results:
+        """Computes the results; by default the mean loss, which is also the error.
+
+        Args:
+          arrays: the split's tensors.
+          examples: ids of all examples of the split, or of some.
+          outputs: name -> `[examples, ...]`, in the order of `examples`.
+
+        Returns:
+          The results.
+        """
+        loss = np.mean(outputs["loss"], axis=0)
+        last = float(loss[-1] if loss.ndim else loss)
+        by_step = {"loss": loss.tolist()} if loss.ndim else {}
+        return Results({"loss": last}, error=last, by_step=by_step)
+
+    def table(self, results: Results) -> Table | str:
+        """Makes a table of the results; by default a row for each metric.
+
+        Args:
+          results: what `results` returned.
+
+        Returns:
+          The table, or text of any form.
+        """
+        rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
+        return Table(("", "value"), rows)
+
+    def figures(self, results: Results) -> dict[str, "Figure"]:
+        """Draws the results.
+
+        Args:
+          results: what `results` returned.
+
+        Returns:
+          name -> figure; by default none.
+        """
+        return {}
+
+    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
+        """Shows what the network makes of a few examples, step by step.
+
+        It runs outside of `tf.function`, and should take a few seconds.
+
+        Args:
+          arrays: the split's tensors.
+          ids: those of the examples that were evaluated, increasing.
+          seed: the experiment's, for `rrn.data.evaluation_batch`.
+
+        Returns:
+          The examples, for the page of the run; by default none.
+        """
+        return []
+
+
+# What reports of several tasks are made of
 
 # Other people's accuracy: (name, percent by kind, from kind 0 on).
 Published = Sequence[tuple[str, Sequence[float]]]
@@ -116,67 +235,3 @@ def draw_accuracy(results: Results, name: str, published: Published = ()) -> "Fi
 def _kinds(results, name):
     """Kind -> percents right by step, of the results of `accuracy_by_kind`."""
     return {kind: results.by_step[f"accuracy/{name}_{kind}"] for kind in results.group_errors}
-
-
-# Examples of the page
-
-
-def one_of_each(kinds: np.ndarray, most: int) -> list[int]:
-    """Chooses the last example of each kind.
-
-    Args:
-      kinds: each example's kind, integers `[examples]`.
-      most: if there are more kinds, so many of them, spread from the first to the last.
-
-    Returns:
-      Places in `kinds`, by kind.
-    """
-    _, from_end = np.unique(kinds[::-1], return_index=True)
-    places = len(kinds) - 1 - from_end
-    some = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
-    return places[some].tolist()
-
-
-def likeliest(
-    probabilities: np.ndarray, words: Sequence[str], most: int = 5
-) -> list[tuple[str, float]]:
-    """Names the likeliest answers.
-
-    Args:
-      probabilities: of the classes, `[classes]`.
-      words: the classes in words.
-      most: how many.
-
-    Returns:
-      (words, probability), the likeliest first.
-    """
-    order = np.argsort(-probabilities, kind="stable")[:most]
-    return [(words[i], float(probabilities[i])) for i in order]
-
-
-def message_strengths(
-    message_fn: MessageFunction,
-    graph: Graph,
-    states: Sequence[tf.Tensor],
-    edges: tf.Tensor | None = None,
-) -> np.ndarray:
-    """Measures how strong the messages are that the nodes send at every step.
-
-    Args:
-      message_fn: the network's message function.
-      graph: who sends to whom.
-      states: for every step the states that its messages are made of, `[nodes, node_size]`.
-      edges: the features of the edges and their graph's globals, in the order of
-        `graph.edge_list`, `[edges, edge_size + global_size]`; None without.
-
-    Returns:
-      The mean length |m_ij| over a node's receivers j, `[steps, nodes]`; 0 for padding.
-    """
-    senders, receivers = graph.edge_list()
-    lengths = []
-    for hidden in states:
-        hidden = tf.cast(hidden, tf.float32)  # x has the type of products
-        messages = plain.messages(message_fn.mlp, hidden, senders, receivers, edges)
-        norms = tf.norm(tf.cast(messages, tf.float32), axis=-1)
-        lengths.append(tf.math.unsorted_segment_mean(norms, senders, tf.shape(hidden)[0]))
-    return tf.stack(lengths).numpy()

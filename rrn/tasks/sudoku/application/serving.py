@@ -32,7 +32,7 @@ def make_server(solve: Callable[[str], Example], port: int) -> ThreadingHTTPServ
     Raises:
       OSError: the port is taken.
     """
-    page, one_at_a_time = render("tasks/sudoku/page.html").encode(), threading.Lock()
+    page, one_at_a_time = render("tasks/sudoku/application/page.html").encode(), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -5,7 +5,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from rrn.tasks.sudoku.drawing import CELL, animation, draw_board
+from rrn.tasks.sudoku.application.drawing import CELL, animation, draw_board
 from tests.tasks.sudoku.boards import GRID, puzzles
 
 

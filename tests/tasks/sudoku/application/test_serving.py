@@ -8,8 +8,8 @@ import urllib.parse
 import numpy as np
 import pytest
 
-from rrn.tasks.sudoku.serving import ADDRESS, make_server
-from rrn.tasks.sudoku.solving import PAPER_MODEL, Solver, solutions_from
+from rrn.tasks.sudoku.application.serving import ADDRESS, make_server
+from rrn.tasks.sudoku.application.solving import PAPER_MODEL, Solver, solutions_from
 from tests.browser import open_page
 from tests.tasks.sudoku.boards import puzzles, text
 

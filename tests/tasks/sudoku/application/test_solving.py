@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 
 from configs.sudoku import get_config
-from rrn.tasks.sudoku import Solutions, solve_sudoku, solving
-from rrn.tasks.sudoku.puzzles import check_puzzles, read_puzzles
-from rrn.tasks.sudoku.solving import (
+from rrn.tasks.sudoku import Solutions, solve_sudoku
+from rrn.tasks.sudoku.application import solving
+from rrn.tasks.sudoku.application.puzzles import check_puzzles, read_puzzles
+from rrn.tasks.sudoku.application.solving import (
     Solver,
     is_solution,
     solutions_from,

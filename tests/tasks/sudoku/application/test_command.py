@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from rrn.tasks.sudoku import solve_sudoku
-from rrn.tasks.sudoku.__main__ import solve
-from rrn.tasks.sudoku.drawing import draw_board
+from rrn.tasks.sudoku.application.__main__ import solve
+from rrn.tasks.sudoku.application.drawing import draw_board
 from tests.helpers import ROOT
 from tests.tasks.sudoku.boards import puzzles, text
 

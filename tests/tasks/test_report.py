@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrn.tasks.reports import accuracy_by_kind, accuracy_table, draw_accuracy
+from rrn.tasks.report import accuracy_by_kind, accuracy_table, draw_accuracy
 
 CORRECT = np.array([[0, 1], [1, 1], [0, 0], [1, 0]], np.float32)
 KINDS = np.array([2, 0, 2, 0])

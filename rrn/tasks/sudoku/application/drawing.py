@@ -1,15 +1,12 @@
-"""Drawings of what a network makes of a Sudoku: a board in text, a picture that moves, and the same
-as marks on a page.
-"""
+"""Drawings of what a network makes of a Sudoku: a board in text, and a picture that moves."""
 
 import functools
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from rrn.pages import SIDE, Mark
+from rrn.tasks.sudoku.marks import placed
 
 CELL, CAPTION = 44, 24  # pixels
 
@@ -61,66 +58,6 @@ def animation(puzzle: np.ndarray, beliefs: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def board_marks(puzzle: np.ndarray) -> list[Mark]:
-    """Draws a puzzle on a page: its grid, and its givens on grey.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-
-    Returns:
-      The marks.
-    """
-    side, grey, digits, lines = SIDE / 9, [], [], []
-    for cell in np.flatnonzero(puzzle):
-        y, x = (side * place for place in divmod(cell, 9))
-        square = {"x": x, "y": y, "width": side, "height": side, "fill": "#e4e4e4"}
-        middle = {"x": x + side / 2, "y": y + side / 2, "font-size": 0.8 * side}
-        grey.append(("rect", square, ""))
-        digits.append(("text", {**middle, "class": "given"}, str(puzzle[cell])))
-    for i in range(10):
-        style = {"stroke": "#5b6675", "stroke-width": 2 if i % 3 else 8}
-        for along, across in ("xy", "yx"):
-            place = {f"{across}1": side * i, f"{across}2": side * i}
-            lines.append(("line", {f"{along}1": 0, f"{along}2": SIDE, **place, **style}, ""))
-    return grey + lines + digits
-
-
-def belief_marks(
-    puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray | None = None
-) -> list[Mark]:
-    """Draws on a page what the network believes of a puzzle's blanks, as `animation` does.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[81, 10]`.
-      solution: digits `[81]`; others than these are red.
-
-    Returns:
-      The marks.
-    """
-    side, marks = SIDE / 9, []
-    for cell in np.flatnonzero(puzzle == 0):
-        y, x = (side * place for place in divmod(cell, 9))
-        for digit, right, down, size in _placed(beliefs[cell]):
-            mark = {"x": round(x + side * right), "y": round(y + side * down)}
-            mark["font-size"] = round(side * size)
-            if solution is not None and digit != solution[cell]:
-                mark["class"] = "wrong"
-            marks.append(("text", mark, str(digit)))
-    return marks
-
-
-def _placed(beliefs: np.ndarray) -> Iterator[tuple[int, float, float, float]]:
-    """Of a cell's digits that are not improbable, (digit, x, y, height of the letter).
-
-    Units are sides of the cell. `beliefs` are probabilities `[10]`.
-    """
-    for digit in np.flatnonzero(beliefs[1:] > 0.02) + 1:
-        p = beliefs[digit]
-        down, right = (0.5 + (place - 1) * (1 - p**2) / 3 for place in divmod(digit - 1, 3))
-        yield int(digit), right, down, 0.8 * p**0.5
-
-
 def _draw_beliefs(puzzle, beliefs, caption):
     """A frame: the digits of every cell, sized by their probabilities `[81, 10]`."""
     from PIL import Image, ImageDraw  # only drawing needs it
@@ -131,7 +68,7 @@ def _draw_beliefs(puzzle, beliefs, caption):
         ink = 128 if puzzle[cell] else 0
         y, x = (1 + CELL * place for place in divmod(cell, 9))
         draw.rectangle((x, y, x + CELL, y + CELL), fill=ink + 127, outline=160)
-        for digit, right, down, size in _placed(digits):
+        for digit, right, down, size in placed(digits):
             middle = x + CELL * right, y + CELL * down
             draw.text(middle, str(digit), ink, _font(round(CELL * size)), anchor="mm")
     for i in range(0, 10, 3):

@@ -18,16 +18,17 @@ from rrn.compiling import xla
 from rrn.pages import Example
 from rrn.random import ExampleRandom
 from rrn.reading import reading_scope
-from rrn.tasks.sudoku.puzzles import check_puzzles
+from rrn.tasks.sudoku.application import NUM_STEPS
+from rrn.tasks.sudoku.application.puzzles import check_puzzles
 from rrn.tasks.sudoku.report import SOLVED, example_of
-from rrn.tasks.sudoku.settings import NUM_STEPS, Model
+from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # puzzles at a time
 SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
-_FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[2:4]]
+_FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[3:5]]
 PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
 PAPER_MODEL = Model()
 
