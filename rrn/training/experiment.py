@@ -328,7 +328,9 @@ class Experiment:
         """The data that `config.evaluate` names; raises ValueError where its split is not there or
         has no examples.
         """
-        data = self.data.read_compatible(self.config.evaluate.path)
+        path = self.config.evaluate.path
+        data = read_prepared(path) if path else self.data
+        self.data.check_compatible(data)
         self._arrays(data, self.config.evaluate.split)
         return data
 

@@ -168,10 +168,10 @@ def _check_files(config, mode, workdir, weights):
 
 def _check_prepared(task, path):
     _check_there(path, "`python -m data_prep` makes it")
-    attributes = hdf5.attributes(path)
-    check_schema(task, path, attributes)
-    if attributes["schema"] in check.SCHEMAS:  # not one of a user's own
-        check.verify_contents(path)
+    contents = hdf5.read(path)
+    check_schema(task, path, contents.attributes)
+    if contents.attributes["schema"] in check.SCHEMAS:  # not one of a user's own
+        check.verify_contents(contents)
 
 
 def _check_there(path, hint):

@@ -349,8 +349,8 @@ class LineData:
     def arrays(self, split):
         return self._arrays
 
-    def read_compatible(self, path):
-        return self
+    def check_compatible(self, other):
+        pass
 
     def check_split(self, split):
         pass
