@@ -130,31 +130,33 @@ RESTART = flags.DEFINE_bool(
 
 def main(_):
     from rrn.distribute import find_cluster
-    from rrn.training import run
+    from rrn.training import Request, run
 
     name = config_flags.get_config_filename(flags.FLAGS["config"])
     name = name.removeprefix(f"{os.path.dirname(os.path.abspath(__file__))}/")
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
+    overrides = config_flags.get_override_values(flags.FLAGS["config"])
     try:
-        run(
-            CONFIG.value,
-            name,
-            MODE.value,
-            DEVICES.value,
-            workdir,
-            WEIGHTS.value,
-            find_cluster(LOCAL_CLUSTER.value),
+        request = Request(
+            config=CONFIG.value,
+            name=name,
+            workdir=workdir,
+            mode=MODE.value,
+            devices=DEVICES.value,
+            weights=WEIGHTS.value,
+            model_fields={
+                field.removeprefix("model."): value
+                for field, value in overrides.items()
+                if field.startswith("model.")
+            },
+            cluster=find_cluster(LOCAL_CLUSTER.value),
             sync=SYNC.value,
             replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
             startup_timeout=STARTUP_TIMEOUT.value,
             restart=RESTART.value,
             jit=JIT.value,
-            model_fields={
-                field.removeprefix("model."): value
-                for field, value in config_flags.get_override_values(flags.FLAGS["config"]).items()
-                if field.startswith("model.")
-            },
         )
+        run(request)
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
         end("interrupted; the same command goes on from the last checkpoint")
     except Exception as error:

@@ -25,7 +25,7 @@ import numpy as np
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 import tensorflow as tf
 
-import rrn.training.experiment  # noqa: F401 for the forks
+import rrn.training.train  # noqa: F401 for the forks
 from data_prep import hdf5
 from data_prep.__main__ import main as data_prep
 from rrn.weights_file import read_weights

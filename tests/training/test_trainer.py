@@ -10,6 +10,7 @@ from ml_collections import ConfigDict
 
 from rrn.data import evaluation_inputs, training_inputs
 from rrn.training.evaluation import Evaluator, spread
+from rrn.training.step import average, run_towers
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
 
@@ -25,7 +26,8 @@ def line_trainer(examples, task=None, **fields):
 
 def gradients_of(trainer, batches):
     """(loss, gradients) of the only stage's only objective."""
-    (loss,), (gradients,), _ = trainer.gradients(trainer.plan.stages[0], batches)
+    (stage,) = trainer.plan.stages
+    (loss,), (gradients,), _ = average(stage, *run_towers(trainer, stage, batches))
     return loss, gradients
 
 
