@@ -98,24 +98,25 @@ def main(changes):
     try:
         config = read_config(CONFIG.value, changes)
         from rrn.distribute import find_cluster
-        from rrn.training import run
+        from rrn.training import Request, run
 
         fields = [field.removeprefix("model.") for field, _ in changes if "model." in field[:6]]
-        run(
-            config,
-            name,
-            MODE.value,
-            DEVICES.value,
-            workdir,
-            WEIGHTS.value,
-            find_cluster(LOCAL_CLUSTER.value),
+        request = Request(
+            config=config,
+            name=name,
+            workdir=workdir,
+            mode=MODE.value,
+            devices=DEVICES.value,
+            weights=WEIGHTS.value,
+            model_fields={field: getattr(config.model, field) for field in fields},
+            cluster=find_cluster(LOCAL_CLUSTER.value),
             sync=SYNC.value,
             replicas_to_aggregate=REPLICAS_TO_AGGREGATE.value,
             startup_timeout=STARTUP_TIMEOUT.value,
             restart=RESTART.value,
             jit=JIT.value,
-            model_fields={field: getattr(config.model, field) for field in fields},
         )
+        run(request)
     except UsageError as error:
         end(error, USAGE)
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop

@@ -33,22 +33,22 @@ def run(args: argparse.Namespace) -> None:
       DataError: a file is wrong.
     """
     for path in args.files:
-        digest = hdf5.verify(path)
-        print(f"{path}: {path.stat().st_size:,} bytes, as written: SHA-256 {digest}")
-        for phrase in verify_contents(path):
+        contents = hdf5.read(path)
+        print(f"{path}: {contents.size:,} bytes, as written: SHA-256 {contents.digest}")
+        for phrase in verify_contents(contents):
             print(f"  {phrase}")
 
 
-def verify_contents(path: Path) -> list[str]:
+def verify_contents(contents: hdf5.Contents) -> list[str]:
     """Returns what was verified of a prepared file beyond its digest, a phrase each.
 
     Args:
-      path: the file.
+      contents: what `hdf5.read` has read.
 
     Raises:
-      DataError: the file is damaged, of an unknown schema, or its contents are wrong.
+      DataError: the file is of an unknown schema, or its contents are wrong.
     """
-    attributes, datasets = hdf5.read(path)
+    path, attributes = contents.path, contents.attributes
     for name, kind in ATTRIBUTES.items():
         if type(attributes.get(name)) is not kind:  # a bool is an int, too
             raise DataError(
@@ -61,7 +61,7 @@ def verify_contents(path: Path) -> list[str]:
             f"{path}: schema {schema!r}, version {version}; expected one of {known}, version 1"
         )
     try:
-        verified = SCHEMAS[schema].check(datasets)
+        verified = SCHEMAS[schema].check(contents.datasets)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     return [f"schema {schema!r}, version {version}, notes {attributes['notes']!r}", *verified]

@@ -8,12 +8,12 @@ not used: it covers compressed blocks alone, which zlib's checksum covers anyway
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import h5py
 import numpy as np
@@ -23,7 +23,6 @@ from data_prep.failures import writing
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
 SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
-BLOCK = 1 << 20  # bytes hashed at once
 
 
 def write(
@@ -77,8 +76,8 @@ def create(
                 else:
                     file.create_dataset(name, data=array, compression="gzip", shuffle=True)
             yield file
-        memory.seek(USER_BLOCK)
-        content = _user_block(_digest(memory)) + memory.getvalue()[USER_BLOCK:]
+        content = memory.getvalue()
+        content = _user_block(_digest(content)) + content[USER_BLOCK:]
         with writing(path), unfinished.open("wb") as file:
             file.write(content)
             file.flush()
@@ -96,20 +95,44 @@ def _touch(unfinished: Path, path: Path) -> None:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]:
-    """Reads a prepared file into memory, after its digest is found right.
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """What a prepared file holds.
+
+    Attributes:
+      path: the file.
+      size: the number of its bytes.
+      digest: the digest in it, 64 hexadecimal digits.
+      attributes: the file's attributes.
+      datasets: arrays by their path in the file. Strings are arrays of dtype object.
+    """
+
+    path: str
+    size: int
+    digest: str
+    attributes: dict[str, str | int]
+    datasets: dict[str, np.ndarray]
+
+
+def read(path: Path | str) -> Contents:
+    """Reads a prepared file into memory; the digest is that of the very bytes that are read.
 
     Args:
       path: the file.
 
     Returns:
-      attributes: the file's attributes. datasets: arrays by their path in the file. Strings are
-      arrays of dtype object.
+      Its contents.
 
     Raises:
       DataError: there is no such file, it is no prepared file, or it is damaged.
     """
-    found, datasets = attributes(path), {}
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; `python -m data_prep` makes it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    digest, datasets = _verify(path, content), {}
 
     def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
         if isinstance(item, h5py.Dataset):
@@ -117,23 +140,11 @@ def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]
             with _naming(path, name):
                 datasets[name] = item.asstr()[:] if text else item[:]
 
-    with h5py.File(path) as file:
+    with h5py.File(io.BytesIO(content)) as file:
+        with _naming(path, "attributes"):
+            attributes = {n: getattr(v, "item", lambda v=v: v)() for n, v in file.attrs.items()}
         file.visititems(collect)
-    return found, datasets
-
-
-def attributes(path: Path | str) -> dict[str, str | int]:
-    """Returns a prepared file's attributes, after its digest is found right.
-
-    Args:
-      path: the file.
-
-    Raises:
-      DataError: there is no such file, it is no prepared file, or it is damaged.
-    """
-    verify(path)
-    with h5py.File(path) as file, _naming(path, "attributes"):
-        return {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
+    return Contents(str(path), len(content), digest, attributes, datasets)
 
 
 @contextlib.contextmanager
@@ -145,28 +156,11 @@ def _naming(path: Path | str, what: str) -> Iterator[None]:
         raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
 
 
-def verify(path: Path | str) -> str:
-    """Compares a prepared file with the digest in it.
-
-    Args:
-      path: the file.
-
-    Returns:
-      The digest, 64 hexadecimal digits.
-
-    Raises:
-      DataError: there is no such file, it has no digest, or another one than its bytes.
-    """
-    try:
-        with open(path, "rb") as file:
-            block = file.read(USER_BLOCK)
-            digest = _digest(file)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; `python -m data_prep` makes it") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    if block != _user_block(digest):
-        if not block.startswith(SEAL):
+def _verify(path: Path | str, content: bytes) -> str:
+    """Returns the digest of a file's bytes, which must be the one in its user block."""
+    digest = _digest(content)
+    if content[:USER_BLOCK] != _user_block(digest):
+        if not content.startswith(SEAL):
             raise DataError(
                 f"{path}: not a file of this program's data_prep, or of one that did not yet write"
                 " a digest; prepare it again: `python -m data_prep --help`"
@@ -182,9 +176,6 @@ def _user_block(digest: str) -> bytes:
     return (SEAL + digest.encode() + b"\n").ljust(USER_BLOCK, b"\0")
 
 
-def _digest(file: BinaryIO) -> str:
-    """Returns the SHA-256 of the rest of an open file."""
-    digest = hashlib.sha256()
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
+def _digest(content: bytes) -> str:
+    """Returns the SHA-256 of what follows the user block."""
+    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()

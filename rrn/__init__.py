@@ -19,7 +19,7 @@ The modules; none of them knows devices, files or configs:
     random       draws keyed by seed, update and example
     reading      variables that are read once, however many steps use them
     sharded      a variable in several places
-    noting       messages and hidden states that a network notes, to be shown
+    noting       what towers read and make, recorded to be shown
     checks       wrong calls, named
     keras        any module as a Keras layer; imported by itself
 

@@ -41,6 +41,27 @@ class PreparedData:
     splits: dict
     digest: str = ""
 
+    @classmethod
+    def of(cls, contents: hdf5.Contents) -> "PreparedData":
+        """Sorts what was read of a file by splits.
+
+        Args:
+          contents: what `hdf5.read` has read.
+
+        Returns:
+          The data.
+        """
+        shared, splits = {}, {}
+        for name, array in contents.datasets.items():
+            top, _, rest = name.partition("/")
+            if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
+                array = array.astype(np.int32, copy=False)
+            if top in ("train", "valid", "test"):
+                splits.setdefault(top, {})[rest] = array
+            else:
+                shared[name] = array
+        return cls(contents.path, contents.attributes, shared, splits, contents.digest)
+
     def check_split(self, split: str) -> None:
         """Refuses a split that is not there.
 
@@ -90,22 +111,6 @@ class PreparedData:
             return compute(self.splits["train"])
         return self.shared[name]
 
-    def read_compatible(self, path: str) -> "PreparedData":
-        """Reads a prepared file for a model that was made on this one.
-
-        Args:
-          path: the file; empty for this one itself.
-
-        Returns:
-          The file's contents.
-
-        Raises:
-          ValueError: as of `check_compatible` and `read_prepared`.
-        """
-        other = read_prepared(path) if path else self
-        self.check_compatible(other)
-        return other
-
     def check_compatible(self, other: "PreparedData") -> None:
         """Refuses data that do not fit a model that was made on these.
 
@@ -151,17 +156,7 @@ def read_prepared(path: str) -> PreparedData:
     Raises:
       ValueError: there is no such file, or its digest says that it is damaged.
     """
-    attributes, datasets = hdf5.read(path)
-    shared, splits = {}, {}
-    for name, array in datasets.items():
-        top, _, rest = name.partition("/")
-        if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
-            array = array.astype(np.int32)
-        if top in ("train", "valid", "test"):
-            splits.setdefault(top, {})[rest] = array
-        else:
-            shared[name] = array
-    return PreparedData(str(path), attributes, shared, splits, hdf5.verify(path))
+    return PreparedData.of(hdf5.read(path))
 
 
 def device_slice(batch_size: int, num_devices: int, device: int) -> tuple[int, int]:

@@ -11,19 +11,21 @@ import tensorflow as tf
 from rrn.models import load
 from rrn.reading import reading_scope
 from rrn.weights import model_variables
-from rrn.weights_file import read_weights
+from rrn.weights_file import Weights, read_weights
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
 
 
-def export(weights: str | Path, folder: str | Path, compiled: bool = False, **fields: Any) -> str:
+def export(
+    weights: str | Path | Weights, folder: str | Path, compiled: bool = False, **fields: Any
+) -> str:
     """Writes the model of a weights file as a SavedModel.
 
     Its `predict` takes and returns what the task's does, by name. So does its signature
     "serving_default", by arguments of these names.
 
     Args:
-      weights: a weights file; see `rrn.load`.
+      weights: a weights file, or its contents; see `rrn.load`.
       folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
         replaced; anything else there is an error.
       compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
@@ -36,13 +38,15 @@ def export(weights: str | Path, folder: str | Path, compiled: bool = False, **fi
       ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else;
         what the task's `predict` takes cannot be compiled, as strings.
     """
-    folder, model = Path(folder), load(weights, **fields)
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    folder, model, path = Path(folder), load(weights, **fields), weights.path
     if not model.inputs():
-        raise ValueError(f"{weights}: {type(model).__name__} says nothing of what `predict` takes")
+        raise ValueError(f"{path}: {type(model).__name__} says nothing of what `predict` takes")
     strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]
     if compiled and strings:
         raise ValueError(
-            f"{weights}: XLA compiles no strings, and `predict` takes {', '.join(strings)}; "
+            f"{path}: XLA compiles no strings, and `predict` takes {', '.join(strings)}; "
             "export the model with --jit=off"
         )
     if folder.exists() and not (folder / "saved_model.pb").exists():
@@ -50,7 +54,7 @@ def export(weights: str | Path, folder: str | Path, compiled: bool = False, **fi
     temporary = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     outputs = _save(model, temporary, compiled)
-    about = {**read_weights(weights).attributes, "model": model.config.model_dump()}
+    about = {**weights.attributes, "model": model.config.model_dump()}
     (temporary / ABOUT).parent.mkdir()
     (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
     shutil.rmtree(folder, ignore_errors=True)

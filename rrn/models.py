@@ -17,14 +17,14 @@ from rrn.weights import assign_weights, model_variables
 from rrn.weights_file import Weights, read_weights
 
 
-def load(path: str | Path, **fields: Any) -> Task:
+def load(weights: str | Path | Weights, **fields: Any) -> Task:
     """Makes the model of a weights file, with these weights.
 
     The file must be a run's, or one of `pretrained/`: they hold the task, its fields and what it
     took from its data. No config and no data set is needed.
 
     Args:
-      path: the weights file.
+      weights: the weights file, or its contents.
       fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
 
     Returns:
@@ -34,8 +34,9 @@ def load(path: str | Path, **fields: Any) -> Task:
     Raises:
       ValueError: no such file, it is damaged, or it does not say what model it is of.
     """
-    weights = read_weights(path)
-    with naming(path):
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    with naming(weights.path):
         task = create_task(saved_model(weights, fields), saved_data(weights))
     assign_weights(weights, model_variables(task), task.training_only())
     return task

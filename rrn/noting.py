@@ -1,40 +1,121 @@
-"""Tensors that a network notes, to be shown: messages, hidden states.
+"""What towers read and make, to be shown: variables, inputs, messages, hidden states.
 
-Nothing is kept where nobody listens. A tensor is noted under the name scope in which it is made, as
-`tower_0/step_1/hidden`.
+Nothing is kept where nobody listens. The recorder is opened around what is traced; each tower is a
+scope in it.
 """
 
 import contextlib
+import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 _local = threading.local()
 
 
+class Activation(NamedTuple):
+    """A tensor of one tower.
+
+    Attributes:
+      name: what it is.
+      shape: its shape; a size that differs from batch to batch is None. None where it has no known
+        number of axes.
+      dtype: its type's name.
+      device: the device that it is on.
+    """
+
+    name: str
+    shape: list[int | None] | None
+    dtype: str
+    device: str
+
+
+@dataclasses.dataclass
+class Record:
+    """What one tower has read and made.
+
+    Attributes:
+      scope: the name scope of its operations.
+      reads: maps a variable's reference (`variable.ref()`) to how many times it was read.
+      activations: the tensors that were noted, in their order.
+    """
+
+    scope: str
+    reads: dict[Any, int] = dataclasses.field(default_factory=dict)
+    activations: list[Activation] = dataclasses.field(default_factory=list)
+
+
 @contextlib.contextmanager
-def noting() -> Iterator[list[tuple[str, tf.Tensor]]]:
-    """Opens a scope that keeps what is noted in this thread until it ends.
+def recording() -> Iterator[dict[str, Record]]:
+    """Keeps what towers note in this thread until it ends.
 
     Yields:
-      The notes, (name, tensor), in their order. A scope within it has notes of its own.
+      Tower's name -> its `Record`. Of a tower that is traced several times the last trace counts.
+      What is noted within another `recording` in it is the other's alone.
     """
-    outer = getattr(_local, "notes", None)
-    _local.notes = []
+    outer = getattr(_local, "records", None), getattr(_local, "record", None)
+    _local.records, _local.record = {}, None
     try:
-        yield _local.notes
+        yield _local.records
     finally:
-        _local.notes = outer
+        _local.records, _local.record = outer
 
 
-def note(name: str, tensor: tf.Tensor) -> None:
-    """Notes a tensor, if a scope is open.
+@contextlib.contextmanager
+def tower_scope(name: str) -> Iterator[None]:
+    """Within it, operations and what is noted are a tower's.
 
     Args:
-      name: what it is; the current name scope comes before it.
-      tensor: the tensor.
+      name: the tower's name, as "tower 0". Its operations' name scope is "tower_0".
     """
-    notes = getattr(_local, "notes", None)
-    if notes is not None:
-        notes.append((f"{tf.get_current_name_scope()}/{name}".lstrip("/"), tensor))
+    records, outer = getattr(_local, "records", None), getattr(_local, "record", None)
+    with tf.name_scope(name.replace(" ", "_")) as scope:
+        if records is not None:
+            _local.record = records[name] = Record(scope)
+        try:
+            yield
+        finally:
+            _local.record = outer
+
+
+def note(name: str, nest: Any, device: str = "") -> None:
+    """Notes tensors, if a recorder is open.
+
+    Args:
+      name: what they are; the current name scope within the tower's comes before it. Tensors of a
+        nest are named by their places in it: `inputs/facts/0`.
+      nest: a tensor, or a nest of tensors.
+      device: the device of a tensor that has none of its own, as an argument of a function.
+    """
+    if (record := getattr(_local, "record", None)) is None:
+        return
+    full = f"{tf.get_current_name_scope()}/{name}".lstrip("/").removeprefix(record.scope)
+    for place, tensor in _by_name(full, nest):
+        shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
+        found = Activation(place, shape, tensor.dtype.name, tensor.device or device)
+        record.activations.append(found)
+
+
+def note_reads(counts: Mapping[Any, int]) -> None:
+    """Notes that variables were read, if a recorder is open.
+
+    Args:
+      counts: variable's reference -> how often; `ReadingScope.counts`.
+    """
+    if (record := getattr(_local, "record", None)) is None:
+        return
+    for variable, count in counts.items():
+        record.reads[variable] = record.reads.get(variable, 0) + count
+
+
+def _by_name(name: str, nest: Any) -> Iterator[tuple[str, tf.Tensor]]:
+    """The tensors of a nest, named by their places: `inputs/facts/0`."""
+    if isinstance(nest, Mapping):
+        for key in sorted(nest):
+            yield from _by_name(f"{name}/{key}", nest[key])
+        return
+    leaves = tf.nest.flatten(nest, expand_composites=True)
+    for i, leaf in enumerate(leaves):
+        yield (name if len(leaves) == 1 else f"{name}/{i}"), leaf

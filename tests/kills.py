@@ -25,7 +25,7 @@ import numpy as np
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 import tensorflow as tf
 
-import rrn.training.experiment  # noqa: F401 for the forks
+import rrn.training.train  # noqa: F401 for the forks
 from data_prep import hdf5
 from data_prep.__main__ import main as data_prep
 from rrn.weights_file import read_weights
@@ -231,18 +231,18 @@ def kill_data_prep(kills: int, minutes: float, seed: int) -> tuple[dict, list[st
         for number in seeds:
             began = time.monotonic()
             assert _wait(_start([*words, number], log), LIMIT) == 0
-            right.append(hdf5.verify(out))
+            right.append(hdf5.read(out).digest)
         seconds = time.monotonic() - began
         for done in range(kills):
             if time.monotonic() > end:
                 break
-            before = hdf5.verify(out)
+            before = hdf5.read(out).digest
             process = _start([*words, done % 2], log)
             ended = _wait(process, rng.uniform(0, 1.1) * seconds) is not None
             phases["ended" if ended else "killed"] += 1
             process.kill()
             process.join()
-            if hdf5.verify(out) not in (before, right[done % 2]):
+            if hdf5.read(out).digest not in (before, right[done % 2]):
                 wrong.append(f"kill {done}: {out.name} is another file")
     return dict(phases), wrong
 

@@ -33,7 +33,7 @@ def test_packages_come_without_tensorflow():
 def test_tensorflow_comes_without_keras_until_that_is_used():
     """Nor matplotlib, which Keras imports. What is found where is TensorFlow's own doing."""
     code = (
-        "import os, sys, rrn.fast_start, rrn.training.experiment as _, tensorflow as tf\n"
+        "import os, sys, rrn.fast_start, rrn.training.train as _, tensorflow as tf\n"
         "assert not {'keras', 'matplotlib'} & sys.modules.keys()\n"
         "assert not [name for name in os.environ if 'KERAS' in name]\n"
         "from tensorflow.keras.layers import Dense\n"

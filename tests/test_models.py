@@ -11,7 +11,7 @@ from rrn.config import replace
 from rrn.layers import MLP
 from rrn.models import describe, load, summary
 from rrn.publish import card, main
-from rrn.training import run
+from rrn.training import Request, run
 from rrn.weights import model_variables, save_weights
 from rrn.weights_file import read_weights
 from tests.helpers import ROOT, load_config, small_babi
@@ -86,14 +86,15 @@ def test_evaluation_takes_the_model_from_the_weights_file(babi, small_sudoku_h5,
     _, data, _, path = babi
     lost = {"path": str(tmp_path / "lost.h5")}
     other = replace(load_config("babi.py", "test"), data=lost, evaluate={"path": data.path})
-    run(other, "other", "evaluate", "cpu", tmp_path / "theirs", path, model_fields={"num_steps": 1})
+    asked = {"mode": "evaluate", "devices": "cpu", "weights": path}
+    run(Request(other, "other", tmp_path / "theirs", model_fields={"num_steps": 1}, **asked))
     results = json.loads((tmp_path / "theirs/results.json").read_text())
     assert len(results["by_step"]["error/mean"]) == 1
     assert "trained on babi.h5: made-up stories\n" in capsys.readouterr().out
     assert results["notes"] == "made-up stories"
     sudoku = replace(load_config("sudoku.py", "test"), data={"path": str(small_sudoku_h5)})
     with pytest.raises(ValueError, match=r"weights\.h5: its task is babi, the config's sudoku"):
-        run(sudoku, "sudoku", "evaluate", "cpu", tmp_path / "no", path)
+        run(Request(sudoku, "sudoku", tmp_path / "no", **asked))
 
 
 # Publishing

@@ -8,17 +8,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.distribute.towers import Activation
 from rrn.distribute.variables import short_device
+from rrn.noting import Record
 
 Names = Mapping[str, str]  # a stand-in's short name -> the device that it stands in for
 
 
-def list_activations(towers: Mapping[str, Sequence[Activation]]) -> list[dict[str, Any]]:
+def list_activations(towers: Mapping[str, Record]) -> list[dict[str, Any]]:
     """Describes the tensors of every tower.
 
     Args:
-      towers: maps a tower's name to its `TowerResult.activations`.
+      towers: what `rrn.noting.recording` has recorded.
 
     Returns:
       A row for each, tower by tower: {"tower", "name", "shape", "dtype", "device"}. A size that
@@ -27,13 +27,13 @@ def list_activations(towers: Mapping[str, Sequence[Activation]]) -> list[dict[st
     return [
         {
             "tower": tower,
-            "name": activation.name.removeprefix(f"{tower.replace(' ', '_')}/"),
+            "name": activation.name,
             "shape": activation.shape,
             "dtype": activation.dtype,
             "device": short_device(activation.device),
         }
-        for tower, activations in towers.items()
-        for activation in activations
+        for tower, record in towers.items()
+        for activation in record.activations
     ]
 
 

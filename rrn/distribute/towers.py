@@ -7,34 +7,17 @@ device.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from rrn.compiling import UnknownShapeError, run_compiled
 from rrn.distribute.devices import cpu_beside
-from rrn.noting import noting
+from rrn.noting import note, note_reads
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import Variable, reading_scope, values_of
-
-
-class Activation(NamedTuple):
-    """A tensor of one tower.
-
-    Attributes:
-      name: what it is.
-      shape: its shape; a size that differs from batch to batch is None. None where it has no known
-        number of axes.
-      dtype: its type's name.
-      device: the device that it is on.
-    """
-
-    name: str
-    shape: list[int | None] | None
-    dtype: str
-    device: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,17 +100,11 @@ class TowerResult:
       gradients: for each loss a list with one gradient for each of the loss's variables. A gradient
         is None where the loss does not depend on the variable.
       aux: what else `loss_fn` returned.
-      reads: maps a variable's reference (`variable.ref()`) to how many times the tower and its
-        encoder read the variable.
-      activations: the tower's own tensors: "inputs/...", "encodings/...", what its network noted
-        (see `rrn.noting`), and "loss".
     """
 
     losses: list[tf.Tensor]
     gradients: list[list[Gradient]]
     aux: Any
-    reads: Mapping[Any, int]
-    activations: Sequence[Activation] = ()
 
 
 def tower_gradients(
@@ -138,6 +115,9 @@ def tower_gradients(
     variables: Sequence[Sequence[tf.Variable]],
 ) -> TowerResult:
     """Computes losses of a batch and the gradients of each, from one forward pass.
+
+    It notes the variables' reads and the tower's own tensors (see `rrn.noting`): "inputs/...",
+    "encodings/...", what its network notes, and "loss".
 
     Args:
       tower: where and how it runs; a device's name for `Tower(device)`.
@@ -151,16 +131,17 @@ def tower_gradients(
         variables that `encode` reads, that `loss_fn` reads, or both.
 
     Returns:
-      The losses, their gradients, what else `loss_fn` returned, counts of the variables' reads, and
-      a list of the tower's own tensors.
+      The losses, their gradients, and what else `loss_fn` returned.
     """
     tower = Tower(tower) if isinstance(tower, str) else tower
+    note("inputs", batch, tower.encoder_device)
     with (
         tf.device(tower.encoder_device),
         reading_scope() as encoder_reads,
         tf.GradientTape(persistent=True) as encoder_tape,
     ):
         encodings = {} if tower.encodes_itself else encode(batch)
+    note("encodings", encodings, tower.encoder_device)
     flat = tf.nest.flatten(encodings)
     in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
     flat_variables = tf.nest.flatten(variables)
@@ -171,7 +152,6 @@ def tower_gradients(
         leaves = [tf.stop_gradient(encoding) for encoding in flat]
         sources = leaves if trains_encoder else []
         with (
-            noting() as notes,
             reading_scope(given) as reads,
             tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape,
         ):
@@ -184,26 +164,21 @@ def tower_gradients(
         parts = [
             tape.gradient(loss, (own, sources)) for loss, own in zip(losses, targets, strict=True)
         ]
-        seen.update(counts=dict(reads.counts), notes=notes)
+        counts.append(reads.counts)
         return losses, aux, parts
 
-    seen = {}
+    counts = []  # one more if what could not be compiled was traced before
     losses, aux, parts = tower.run(gradients_on_device)
+    for own in encoder_reads.counts, counts[-1]:
+        note_reads(own)
+    for loss in losses:
+        note("loss", loss, tower.device)
     with tf.device(tower.encoder_device):
         gradients = [
             _add_encoder_part(encoder_tape, flat, own, *part)
             for own, part in zip(variables, parts, strict=True)
         ]
-    counts = seen["counts"]
-    for variable, count in encoder_reads.counts.items():
-        counts[variable] = counts.get(variable, 0) + count
-    notes = [*seen["notes"], *(("loss", loss) for loss in losses)]
-    activations = [
-        *(_describe(*named, tower.encoder_device) for named in _by_name("inputs", batch)),
-        *(_describe(*named, tower.encoder_device) for named in _by_name("encodings", encodings)),
-        *(_describe(*named, tower.device) for named in notes),
-    ]
-    return TowerResult(losses, gradients, aux, counts, activations)
+    return TowerResult(losses, gradients, aux)
 
 
 def tower_outputs(
@@ -230,23 +205,6 @@ def tower_outputs(
             return function(encode(batch) if tower.encodes_itself else encodings, batch)
 
     return tower.run(outputs_on_device)
-
-
-def _by_name(name: str, nest: Any) -> Iterator[tuple[str, tf.Tensor]]:
-    """The tensors of a nest, named by their places: `inputs/facts/0`."""
-    if isinstance(nest, Mapping):
-        for key in sorted(nest):
-            yield from _by_name(f"{name}/{key}", nest[key])
-        return
-    leaves = tf.nest.flatten(nest, expand_composites=True)
-    for i, leaf in enumerate(leaves):
-        yield (name if len(leaves) == 1 else f"{name}/{i}"), leaf
-
-
-def _describe(name, tensor, device):
-    """An `Activation`; `device` is for a tensor that has none of its own, as an argument."""
-    shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
-    return Activation(name, shape, tensor.dtype.name, tensor.device or device)
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):

@@ -17,6 +17,7 @@ from rrn.distribute.sharding import (
     place,
     server_bytes,
 )
+from rrn.noting import Record
 from rrn.reading import shards
 from rrn.sharded import ShardedVariable
 
@@ -218,7 +219,7 @@ def _shown(device, names):
 
 def list_variables(
     variables: Sequence[tf.Variable],
-    tower_reads: Mapping[str, Mapping[Any, int]],
+    towers: Mapping[str, Record],
     stage_variables: Mapping[str, Sequence[tf.Variable]],
     names: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
@@ -226,7 +227,7 @@ def list_variables(
 
     Args:
       variables: variables, whole or in shards.
-      tower_reads: maps a tower's name to its `TowerResult.reads`.
+      towers: what `rrn.noting.recording` has recorded; of none who reads is not shown.
       stage_variables: maps the name of a stage of training to the variables that it trains.
       names: maps the short names of devices that stand in for others to these.
 
@@ -246,7 +247,9 @@ def list_variables(
             "bytes": variable.shape.num_elements() * variable.dtype.size,
             "stages": [stage for stage, group in trained.items() if key in group],
             "device": _shown(variable.device, names or {}),
-            "readers": {tower: reads[key] for tower, reads in tower_reads.items() if key in reads},
+            "readers": {
+                tower: record.reads[key] for tower, record in towers.items() if key in record.reads
+            },
         }
 
     return [row(variable) for variable in sorted(shards(variables), key=lambda v: v.name)]

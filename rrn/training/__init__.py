@@ -1,13 +1,19 @@
 """Experiments from config to results; no task is named here.
 
+request.py         what a run was asked for, one value that is checked once
+files.py           the files that a run begins with, each read and verified once
 start.py           what can be known is checked first, and only then TensorFlow loads
-experiment.py      one experiment: train, evaluate, follow a cluster, list the variables
+train.py           the program that trains
+evaluate.py        the program that evaluates, and the one that follows a cluster's chief
+inspect.py         the program that lists variables and what towers have of their own
+setup.py           what the three share: a task with its variables in their places
+step.py            one update on one page
+trainer.py         what is trained, and its traced updates: one, or many in one call
 stages.py          which losses train which variables, and for how many updates
-trainer.py         one update on several devices, and many in one traced call
 segments.py        examples that stay for several updates, with their recurrent states
 sampling.py        examples drawn by the validation error of their group
 machines.py        where a run's towers, variables and inputs are: one machine or a cluster
-worker_updates.py  how a cluster's workers make updates without waiting for each other
+worker_updates.py  updates of all devices together, of each by itself, or of the first ones
 evaluation.py      a task's outputs and results on a split
 checkpoints.py     the states of training on disk
 workdir.py         the folder of a run and its files
@@ -21,9 +27,9 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.training.experiment import Experiment
+    from rrn.training.request import Request
     from rrn.training.start import run
     from rrn.training.trainer import Trainer
 
-__all__ = ["Experiment", "Trainer", "run"]
-__getattr__ = lazy_names(__name__, __all__, ["start", "experiment", "trainer"])
+__all__ = ["Request", "Trainer", "run"]
+__getattr__ = lazy_names(__name__, __all__, ["request", "start", "trainer"])

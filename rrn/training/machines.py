@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
+from rrn.compiling import compile_fast, keep_compiled
 from rrn.distribute.cluster import Cluster, wait_for
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, reporting_failures, running
 from rrn.tasks.task import Arrays
+from rrn.training.request import Request
 from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import (
     AsynchronousTowers,
@@ -194,3 +196,37 @@ class ClusterMachines:
         if self.num_gradients:
             return FirstGradients(trainer, self.num_gradients)
         return SynchronousUpdates(trainer)
+
+
+def make_machines(request: Request) -> OneMachine | ClusterMachines:
+    """Finds the machines of a run, and sets TensorFlow up for them.
+
+    Args:
+      request: what was asked for.
+
+    Returns:
+      The machines. A cluster's run within `ready` alone.
+
+    Raises:
+      ValueError: flags that do not fit each other, the devices or the cluster.
+    """
+    tf.random.set_seed(request.config.seed)
+    if request.role == "chief":
+        machines = ClusterMachines(
+            request.cluster,
+            request.sync,
+            request.replicas_to_aggregate,
+            request.startup_timeout,
+            request.jit,
+        )
+    else:
+        alone = request.trains and not request.cluster
+        machines = OneMachine(
+            parse_devices(request.devices), request.sync or not alone, request.jit
+        )
+        if machines.compiled and "GPU" in machines.devices[0]:
+            compile_fast()
+            keep_compiled(tf.config.list_physical_devices("GPU")[0])
+    if all("CPU" in device for device in machines.devices):  # there it costs nothing
+        tf.config.experimental.enable_op_determinism()
+    return machines

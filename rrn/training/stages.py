@@ -4,17 +4,13 @@ A plan is what `rrn.config.Train` says: stages, one after the other, and for eac
 objectives. Here they have the task's variables, and optimizers with slots.
 """
 
-import contextlib
-import functools
 import operator
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from rrn import config, optimizers
-from rrn.compiling import run_compiled
-from rrn.optimizers import Optimizer, clip_by_global_norm, learning_rate
+from rrn.optimizers import Optimizer, learning_rate
 from rrn.optimizers.optimizer import Gradient
 from rrn.reading import Variable, module_variables, shards
 from rrn.tasks.task import Task
@@ -49,25 +45,6 @@ class Objective(tf.Module):
             raise ValueError(f"modules {modules} have no variables")
         self.optimizer = create_optimizer(settings.optimizer, self.variables_)
 
-    def add_l2(self, gradients: Sequence[Gradient]) -> list[Gradient]:
-        """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
-
-        Args:
-          gradients: those of the loss.
-
-        Returns:
-          The gradients with the L2 term's. One that is None stays None.
-        """
-        regularized = {shard.ref() for shard in shards(self.task.regularized())}
-
-        def add(variable, gradient):
-            if gradient is None or not self.config.l2 or variable.ref() not in regularized:
-                return gradient
-            with tf.device(variable.device):
-                return gradient + self.config.l2 * variable
-
-        return [add(v, g) for v, g in zip(shards(self.variables_), gradients, strict=True)]
-
     def check_reached(self, gradients: Sequence[Gradient], stage: str) -> None:
         """Refuses a loss on which no variable of one of the modules has an influence.
 
@@ -98,34 +75,6 @@ class Objective(tf.Module):
         """
         settings = self.config
         return learning_rate(update, settings.learning_rate, settings.schedule, self.num_updates)
-
-    def apply(
-        self, gradients: Sequence[Gradient], update: int | tf.Tensor, compiled: bool = False
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Clips the gradients and takes the optimizer's step.
-
-        Args:
-          gradients: those of the loss and of the L2 term.
-          update: the number of the stage's updates before this one.
-          compiled: whether XLA compiles what the optimizer does on GPUs.
-
-        Returns:
-          (the gradients' norm before they are clipped, the learning rate), scalars.
-        """
-        gradients, norm = clip_by_global_norm(gradients, self.config.clip_norm)
-        rate = self.rate(update)
-        for place, own in self._by_place(gradients) if compiled else [(None, gradients)]:
-            change = functools.partial(self.optimizer.apply, own, rate, update)
-            with tf.device(place) if place else contextlib.nullcontext():
-                run_compiled(change) if place and "GPU" in place else change()
-        return norm, rate
-
-    def _by_place(self, gradients):
-        """Each device that holds variables, with the gradients of these, None for the others'."""
-        places = [variable.device for variable in shards(self.variables_)]
-        for place in dict.fromkeys(places):
-            pairs = zip(gradients, places, strict=True)
-            yield place, [gradient if own == place else None for gradient, own in pairs]
 
     def label(self, name: str) -> str:
         """Names a figure of this objective in reports.
@@ -172,39 +121,6 @@ class Stage(tf.Module):
           Whole variables.
         """
         return [v for objective in self.objectives for v in objective.variables_]
-
-    def losses(self, losses: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
-        """Chooses the objectives' losses.
-
-        Args:
-          losses: the task's, name -> `[examples]`.
-
-        Returns:
-          For each objective the mean over the examples, a scalar.
-
-        Raises:
-          ValueError: the task has no such loss.
-        """
-        for objective in self.objectives:
-            if objective.loss not in losses:
-                names = ", ".join(losses)
-                raise ValueError(
-                    f"stage {self.name}: loss must be one of {names}, got {objective.loss!r}"
-                )
-        return [tf.reduce_mean(losses[objective.loss]) for objective in self.objectives]
-
-    def metrics(self, metrics: Mapping[str, Any], losses: Mapping[str, str]) -> dict[str, Any]:
-        """Leaves out the metrics of losses that the stage does not train.
-
-        Args:
-          metrics: the task's, by name.
-          losses: metric -> the loss that it belongs to, the task's `metric_losses`.
-
-        Returns:
-          The metrics to report.
-        """
-        trained = {objective.loss for objective in self.objectives}
-        return {n: value for n, value in metrics.items() if losses.get(n) in {None, *trained}}
 
 
 class Plan(tf.Module):

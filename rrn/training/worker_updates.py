@@ -15,6 +15,7 @@ import tensorflow as tf
 from rrn.data import training_inputs
 from rrn.distribute.towers import TowerResult
 from rrn.tasks.task import Arrays
+from rrn.training.step import apply, average, run_tower
 from rrn.training.trainer import Trainer
 
 
@@ -158,11 +159,11 @@ class _WithoutWaiting(UpdateMaker):
         read_at = trainer.update.read_value()
         with tf.control_dependencies([read_at]):
             batch = next(iterator)
-            towers = [trainer.tower(stage, number, batch)]
-            losses, gradients, metrics = trainer.average(stage, towers, [tf.size(batch["rows"])])
+            towers = [run_tower(trainer, stage, number, batch)]
+            losses, gradients, metrics = average(stage, towers, [tf.size(batch["rows"])])
         with tf.control_dependencies([g for g in tf.nest.flatten(gradients) if g is not None]):
             update = count_up(trainer.update)
-        scalars, finite = trainer.apply(stage, losses, gradients, update)
+        scalars, finite = apply(trainer, stage, losses, gradients, update)
         return {**scalars, **metrics}, finite, update, update - read_at
 
     def _report(self, results):
@@ -330,7 +331,7 @@ class FirstGradients(UpdateMaker):
 
     def _tower(self, stage, number, iterator):
         batch = next(iterator)
-        tower = self.trainer.tower(stage, number, batch)
+        tower = run_tower(self.trainer, stage, number, batch)
         with tf.device(self.trainer.devices[number]):
             gradients = [
                 [None if g is None else tf.convert_to_tensor(g) for g in own]
@@ -340,9 +341,9 @@ class FirstGradients(UpdateMaker):
 
     def _update(self, stage, results):
         trainer = self.trainer
-        towers = [TowerResult(*result[:3], reads={}) for result in results]
-        losses, gradients, metrics = trainer.average(stage, towers, [r[3] for r in results])
-        scalars, finite = trainer.apply(stage, losses, gradients, trainer.update)
+        towers = [TowerResult(*result[:3]) for result in results]
+        losses, gradients, metrics = average(stage, towers, [r[3] for r in results])
+        scalars, finite = apply(trainer, stage, losses, gradients, trainer.update)
         trainer.update.assign_add(1)
         return {**scalars, **metrics}, finite
 

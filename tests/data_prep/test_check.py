@@ -10,10 +10,12 @@ from data_prep.check import SCHEMAS, verify_contents
 
 @pytest.fixture(scope="module")
 def prepared(small_babi_h5, small_sudoku_h5, small_scenes_h5, ages_h5, small_digits_h5):
-    """Attributes and datasets of each data set."""
+    """Path, attributes and datasets of each data set."""
     paths = [small_babi_h5, small_sudoku_h5, small_scenes_h5, ages_h5, small_digits_h5]
     names = ["babi", "sudoku", "pretty_clevr", "ages", "mnist"]
-    return {name: (path, *hdf5.read(path)) for name, path in zip(names, paths, strict=True)}
+    contents = map(hdf5.read, paths)
+    parts = [(path, c.attributes, c.datasets) for path, c in zip(paths, contents, strict=True)]
+    return dict(zip(names, parts, strict=True))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -103,7 +105,7 @@ def test_wrong_attributes_are_named(prepared, tmp_path, attributes, said):
     _, good, datasets = prepared["mnist"]
     hdf5.write(tmp_path / "file.h5", datasets, {**good, **attributes})
     with pytest.raises(DataError, match=said):
-        verify_contents(tmp_path / "file.h5")
+        verify_contents(hdf5.read(tmp_path / "file.h5"))
 
 
 def test_the_command_ends_with_one_line(prepared, tmp_path, capsys):

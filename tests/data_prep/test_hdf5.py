@@ -53,10 +53,12 @@ def written(tmp_path):
 
 
 def test_what_was_written_is_read(written):
-    attributes, datasets = hdf5.read(written)
-    assert attributes == hdf5.attributes(written) == {"schema": "s", "version": 1}
-    assert datasets["words"].tolist() == ["a", "b"]
-    np.testing.assert_array_equal(datasets["numbers"], np.arange(5000))
+    contents = hdf5.read(written)
+    assert contents.path == str(written) and contents.size == written.stat().st_size
+    assert contents.digest in written.read_text("latin-1").splitlines()[0]
+    assert contents.attributes == {"schema": "s", "version": 1}
+    assert contents.datasets["words"].tolist() == ["a", "b"]
+    np.testing.assert_array_equal(contents.datasets["numbers"], np.arange(5000))
 
 
 def test_any_changed_byte_is_noticed(written):

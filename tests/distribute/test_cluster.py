@@ -28,7 +28,8 @@ from rrn.distribute.cluster import (
 )
 from rrn.distribute.processes import reporting_failures
 from rrn.tasks.report import Results
-from rrn.training import experiment
+from rrn.training import Request, evaluate
+from rrn.training.files import Files
 from rrn.training.workdir import Workdir
 from tests.helpers import ROOT, line_config
 
@@ -248,20 +249,23 @@ def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monk
             variable.assign(0.0)
         return ended
 
-    monkeypatch.setattr(experiment, "has_ended", has_ended)
-    monkeypatch.setattr(experiment, "wait_for", lambda processes, timeout: None)
-    monkeypatch.setattr(experiment, "PROBE_SECONDS", 0.0)
+    monkeypatch.setattr(evaluate, "has_ended", has_ended)
+    monkeypatch.setattr(evaluate, "wait_for", lambda processes, timeout: None)
+    monkeypatch.setattr(evaluate, "PROBE_SECONDS", 0.0)
     evaluator = types.SimpleNamespace(
         results=lambda: (Results(metrics={}, error=0.0), float(variable))
     )
-    run = types.SimpleNamespace(
-        config=types.SimpleNamespace(train=line_config(validation_examples=0)),
+    setup = types.SimpleNamespace(
         data=None,
         variables=[variable],
         workdir=Workdir(tmp_path),
-        _evaluator=lambda data, split, num_examples: evaluator,
+        arrays=lambda data, split: split,
+        evaluator=lambda arrays, num_examples: evaluator,
     )
-    experiment.Experiment.follow(run, parse_tf_config(tf_config("evaluator")), 0)
+    monkeypatch.setattr(evaluate, "set_up", lambda *_: setup)
+    config = types.SimpleNamespace(seed=0, train=line_config(validation_examples=0))
+    cluster = parse_tf_config(tf_config("evaluator"))
+    evaluate.follow(Request(config, "line", tmp_path, devices="cpu", cluster=cluster), Files())
     lines = (tmp_path / "validation.jsonl").read_text().splitlines()
     found = [(line["update"], line["mean_loss"]) for line in map(json.loads, lines)]
     assert found == [(10, 10.0), (20, 20.0), (30, 30.0)]

@@ -12,11 +12,11 @@ from rrn.distribute.showing import (
     list_activations,
     write_graph,
 )
-from rrn.distribute.towers import Activation, tower_gradients
+from rrn.distribute.towers import tower_gradients
 from rrn.graphs import SparseGraph
 from rrn.layers import Linear
 from rrn.network import RecurrentRelationalNetwork
-from rrn.noting import note, noting
+from rrn.noting import Activation, Record, note, note_reads, recording, tower_scope
 from tests.helpers import CPUS
 
 STEPS = 3
@@ -24,28 +24,40 @@ WORKERS = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
 
 
 def test_notes_are_kept_where_somebody_listens():
-    a, b = tf.constant(1.0), tf.constant(2.0)
-    note("a", a)
-    with noting() as outer:
+    a, v = tf.ones([2, 3]), tf.Variable(1.0)
+    with tower_scope("tower 0"):
         note("a", a)
-        with noting() as inner:
-            note("b", b)
-        with tf.Graph().as_default(), tf.name_scope("box"):
-            note("c", a)
-    assert [name for name, _ in outer] == ["a", "box/c"] and outer[0][1] is a
-    assert [name for name, _ in inner] == ["b"]
+    with recording() as outer:
+        note("a", a)  # of no tower
+        with tower_scope("tower 0"):
+            note("before", a)  # another trace comes after this one
+        with tf.Graph().as_default(), tower_scope("tower 0"), tf.name_scope("box"):
+            note("c", {"y": [a, a], "x": a}, "/device:CPU:7")
+            note_reads({v.ref(): 1})
+            note_reads({v.ref(): 2})
+            with recording() as inner:
+                note("of no tower", a)
+                with tower_scope("tower 1"):
+                    note("b", tf.constant(1))
+            note("d", tf.compat.v1.placeholder(tf.int32), "/device:CPU:7")
+    (tower,) = outer.values()
+    assert outer.keys() == {"tower 0"} and tower.reads == {v.ref(): 3}
+    names = [activation.name for activation in tower.activations]
+    assert names == ["box/c/x", "box/c/y/0", "box/c/y/1", "box/d"]
+    assert tower.activations[0] == ("box/c/x", [2, 3], "float32", a.device)
+    assert tower.activations[-1] == ("box/d", None, "int32", "/device:CPU:7")
+    assert [a.name for a in inner["tower 1"].activations] == ["b"]
 
 
 @pytest.fixture(scope="module")
 def traced():
-    """({tower: its activations}, the traced function of both towers, variables)."""
+    """({tower: its record}, the traced function of both towers, variables)."""
     tf.random.set_seed(0)
     encoder = Linear(2, 4, name="encoder")
     with tf.device(CPUS[1]):
         network = RecurrentRelationalNetwork(4, 8)
     graph = SparseGraph([0, 1, 2], [1, 2, 0], 3)
     variables = [*encoder.trainable_variables, *network.trainable_variables]
-    towers = {}
 
     def loss_fn(encodings, batch):
         states = network(graph, encodings["nodes"], STEPS)
@@ -55,18 +67,19 @@ def traced():
     def update(batches):
         gradients = []
         for i, (device, batch) in enumerate(zip(WORKERS, batches, strict=True)):
-            with tf.name_scope(f"tower_{i}"):
+            with tower_scope(f"tower {i}"):
                 result = tower_gradients(
                     device, lambda b: {"nodes": encoder(b["x"][0])}, loss_fn, batch, [variables]
                 )
-            towers[f"tower {i}"] = result.activations
             gradients.append(result.gradients[0])
         for variable, *own in zip(variables, *gradients, strict=True):
             with tf.device(variable.device):
                 variable.assign_sub(tf.add_n(own))
 
     batch = {"x": [tf.TensorSpec([3, 2]), tf.TensorSpec([None], tf.int32)]}
-    return towers, update.get_concrete_function([batch, batch]), variables
+    with recording() as towers:
+        function = update.get_concrete_function([batch, batch])
+    return towers, function, variables
 
 
 def test_every_tower_has_inputs_encodings_and_states_of_its_own(traced):
@@ -88,8 +101,9 @@ def test_the_table_shows_one_step_and_one_of_each_list():
         return Activation(name, shape and list(shape), dtype, "/device:GPU:1")
 
     names = ["inputs/words/0", "inputs/words/1", "inputs/words/2"]
-    towers = {"tower 1": [*map(row, names), row("inputs/mask", None, "int32"), row("loss", ())]}
-    towers["tower 1"] += [row("tower_1/step_1/hidden"), row("tower_1/step_2/hidden")]
+    rows = [*map(row, names), row("inputs/mask", None, "int32"), row("loss", ())]
+    rows += [row("step_1/hidden"), row("step_2/hidden")]
+    towers = {"tower 1": Record("tower_1/", activations=rows)}
     assert [line.split() for line in format_activations(list_activations(towers)).splitlines()] == [
         ["tower", "tensor", "of", "its", "own", "shape", "type", "device"],
         ["tower", "1", "inputs/words/0", "(3)", "?x2", "float32", "GPU:1"],

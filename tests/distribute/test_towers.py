@@ -8,6 +8,7 @@ from rrn.config import replace
 from rrn.distribute.towers import tower_gradients
 from rrn.distribute.variables import format_variables, list_variables, plan_placement, short_device
 from rrn.layers import Linear
+from rrn.noting import recording, tower_scope
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config, make_trainer, small_babi
 
@@ -210,9 +211,10 @@ def test_several_devices_equal_one(clipped_babi, one_device, count, how):
 
 
 def _listing(babi, devices):
-    trainer, _ = make_trainer(*babi, devices)
+    with recording() as towers:
+        trainer, _ = make_trainer(*babi, devices)
     trained = {"train": trainer.plan.stages[0].trained()}
-    return list_variables(trainer.model_variables, trainer.tower_reads, trained), trainer
+    return list_variables(trainer.model_variables, towers, trained), trainer
 
 
 def _reads_in_graph(trainer):
@@ -334,7 +336,8 @@ def test_an_encoder_without_variables_works(encode):
         return [tf.reduce_sum(network(encodings.get("x", 2.0 * batch)) ** 2)], None
 
     variables = [network.w, network.b, tf.Variable(0.0)]
-    result = tower_gradients(CPUS[1], encode, loss_fn, x, [variables])
+    with recording() as towers, tower_scope("tower 0"):
+        result = tower_gradients(CPUS[1], encode, loss_fn, x, [variables])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(network(2.0 * x) ** 2)
     (gradients,) = result.gradients
@@ -342,4 +345,4 @@ def test_an_encoder_without_variables_works(encode):
         assert (ours is None) == (theirs is None)
         if ours is not None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-    assert result.reads == {network.w.ref(): 1, network.b.ref(): 1}
+    assert towers["tower 0"].reads == {network.w.ref(): 1, network.b.ref(): 1}

@@ -64,6 +64,10 @@ def changed_array(array, kind, place):
     return changed
 
 
+def _verify(path):
+    return verify_contents(hdf5.read(path))
+
+
 def _prepared_changes(arrays, free=()):
     """Changes of a prepared file with these arrays.
 
@@ -72,21 +76,22 @@ def _prepared_changes(arrays, free=()):
 
     def of_array(name, kind, place):
         def apply(path):
-            attributes, datasets = hdf5.read(path)
+            contents = hdf5.read(path)
+            datasets = contents.datasets
             if kind == "lost":
                 del datasets[name]
             elif kind == "twice":
                 datasets[f"{name}s"] = datasets[name]
             else:
                 datasets[name] = changed_array(datasets[name], kind, place)
-            hdf5.write(path, datasets, attributes)
+            hdf5.write(path, datasets, contents.attributes)
 
         return Change(apply, words=f"{name}: {kind} {place}")
 
     def of_attribute(name, value):
         def apply(path):
-            attributes, datasets = hdf5.read(path)
-            hdf5.write(path, datasets, {**attributes, name: value})
+            contents = hdf5.read(path)
+            hdf5.write(path, contents.datasets, {**contents.attributes, name: value})
 
         return Change(apply, words=f"attribute {name}={value!r}")
 
@@ -257,21 +262,21 @@ write_sudoku = _prepare(
     *("--test_per_level", "1"),
 )
 KINDS = {
-    "HDF5 objects": Kind("babi.h5", write_babi, verify_contents, _objects(BABI, seal), 0.5),
+    "HDF5 objects": Kind("babi.h5", write_babi, _verify, _objects(BABI, seal), 0.5),
     "HDF5 objects of weights": Kind(
         "model.h5", _write_weights, _load, _objects(PARTS, _seal_weights), share=0.3
     ),
-    "bAbI contents": Kind("babi.h5", write_babi, verify_contents, _prepared_changes(BABI)),
+    "bAbI contents": Kind("babi.h5", write_babi, _verify, _prepared_changes(BABI)),
     "Sudoku contents": Kind(
         "sudoku.h5",
         write_sudoku,
-        verify_contents,
+        _verify,
         _prepared_changes(_splits("puzzle", "solution", "givens", "pool_puzzle", "pool")),
     ),
     "Pretty-CLEVR contents": Kind(
         "scenes.h5",
         _prepare("pretty_clevr", "--scenes", "4,2,2"),
-        verify_contents,
+        _verify,
         _prepared_changes(
             [*SCENES, "colour_names", "marker_names"], ["colour_names", "marker_names"]
         ),
@@ -279,7 +284,7 @@ KINDS = {
     "digits' contents": Kind(
         "digits.h5",
         _prepare("mnist", "--rendered", "--counts", "6,3", "--valid", "2"),
-        verify_contents,
+        _verify,
         _prepared_changes(_splits("image", "label"), _splits("image")),
     ),
     "weights' contents": Kind("model.h5", _write_weights, _load, WEIGHTS, share=0.5),

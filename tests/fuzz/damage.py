@@ -73,8 +73,8 @@ def _write_prepared(path):
 
 
 def _read_prepared(path):
-    attributes, datasets = hdf5.read(path)
-    return attributes, {name: array.tolist() for name, array in datasets.items()}
+    contents = hdf5.read(path)
+    return contents.attributes, {n: array.tolist() for n, array in contents.datasets.items()}
 
 
 def _write_archive(path):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from data_prep.__main__ import main as data_prep
 from rrn.distribute.cluster import parse_tf_config
 from rrn.tasks.sudoku.application.puzzles import read_puzzles
-from rrn.training import experiment
+from rrn.training import start
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import succeed
 from tests.fuzz.contents import write_babi
@@ -243,7 +243,7 @@ def _start(words, out):
         os.chdir(ROOT)
         os.environ.pop("TF_CONFIG", None)
         sys.argv = ["main.py", f"--workdir={out / 'run'}", *words]
-        experiment.carry_out = lambda *arguments: None
+        start.carry_out = lambda *arguments: None
         for name in [name for name in flags.FLAGS if _is_ours(name)]:
             delattr(flags.FLAGS, name)  # of another command of the project, in this fork alone
         import main

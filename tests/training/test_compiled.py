@@ -14,6 +14,7 @@ from rrn.data import read_prepared
 from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine, is_compiled
+from rrn.training.step import average, run_towers
 from rrn.training.trainer import Trainer
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_config, load_config, make_trainer
@@ -45,8 +46,10 @@ def results_of(made, **how):
     batches = [next(iter(dataset)) for dataset in inputs]
     results = {}
     for stage in trainer.plan.stages:
-        function = tf.function(trainer.gradients, autograph=False)
-        losses, gradients, metrics = function(stage, batches)
+        losses, gradients, metrics = tf.function(
+            lambda batches, stage=stage: average(stage, *run_towers(trainer, stage, batches)),
+            autograph=False,
+        )(batches)
         shown = {name: [np.array(part) for part in pair] for name, pair in metrics.items()}
         results[stage.name] = losses, gradients, shown
     return results

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from rrn.training.experiment import Experiment
 
 from rrn.config import replace
 from rrn.data import draw_by_group, training_inputs
 from rrn.tasks.report import Results
-from rrn.training.experiment import Experiment
 from rrn.training.machines import OneMachine
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer

@@ -13,12 +13,14 @@ from rrn import config as settings
 from rrn.config import Constant, Evaluate, Muon
 from rrn.data import training_inputs
 from rrn.layers import Linear
+from rrn.random import ExampleRandom
 from rrn.settings import Settings, change
 from rrn.tasks import Report
-from rrn.training import experiment
-from rrn.training.experiment import Experiment
-from rrn.training.machines import OneMachine
+from rrn.training import Request, setup
+from rrn.training.files import Files
 from rrn.training.stages import Plan
+from rrn.training.step import add_l2, average, run_towers
+from rrn.training.train import train
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
 from tests.compare import assert_close
@@ -243,15 +245,15 @@ def test_every_stage_changes_its_variables_and_slots_alone(contest):
 def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest):
     trainer, iterators = contest
     both, batch = trainer.plan.stages[2], next(iterators[0])
-    losses, gradients, _ = trainer.gradients(both, [batch])
+    losses, gradients, _ = average(both, *run_towers(trainer, both, [batch]))
     for objective, loss, own in zip(both.objectives, losses, gradients, strict=True):
-        random = trainer.random(batch)
+        random = ExampleRandom(batch["seed"], batch["rows"], trainer.config.batch_size)
         with tf.GradientTape() as tape:
             expected = trainer.task.loss(trainer.task.encode(batch), batch, random, True)[0]
             expected = tf.reduce_mean(expected[objective.loss])
         assert_close(loss, expected)
         plain = tape.gradient(expected, objective.variables_)
-        for ours, theirs in zip(own, objective.add_l2(plain), strict=True):
+        for ours, theirs in zip(own, add_l2(objective, plain), strict=True):
             assert_close(ours, theirs)
 
 
@@ -260,7 +262,9 @@ def test_a_stage_may_set_what_the_loss_takes():
     stages = {"name": "models", "num_updates": 1}, own
     trainer, (iterator,) = contest_trainer(create_task=SteppedTask, stages=stages)
     batch = next(iterator)
-    models, own = (trainer.gradients(stage, [batch])[0] for stage in trainer.plan.stages)
+    models, own = (
+        average(stage, *run_towers(trainer, stage, [batch]))[0] for stage in trainer.plan.stages
+    )
     assert_close(own, 3.0 * np.array(models))
     for options, message in (
         ({"steps": 3}, r"stage s: options\.steps: no such option; this task's are num_steps"),
@@ -327,7 +331,7 @@ def test_a_gradient_that_only_some_towers_have_counts_as_zero_in_the_others():
     batches = [next(iter(dataset)) for dataset in inputs]
     task.traced = 0
     (stage,) = trainer.plan.stages
-    _, (gradients,), _ = trainer.gradients(stage, batches)
+    _, (gradients,), _ = average(stage, *run_towers(trainer, stage, batches))
     with tf.GradientTape() as tape:
         verdict = task.network.judge(task.encode(batches[0])["h"])[:, 0]
         loss = tf.reduce_mean(tf.nn.softplus(verdict))
@@ -351,46 +355,53 @@ class LineData:
     def arrays(self, split):
         return self._arrays
 
-    def read_compatible(self, path):
-        return self
+    def check_compatible(self, other):
+        assert other is self
 
     def check_split(self, split):
         pass
 
 
 @pytest.fixture
-def make_run(monkeypatch):
-    """A function: folder -> an `Experiment` of the contest in it, as a new process has it."""
-
-    def create(model, data):
-        tf.random.set_seed(5)
-        return ContestTask()
-
-    monkeypatch.setattr(experiment, "read_prepared", lambda path: LineData(ContestTask()))
-    monkeypatch.setattr(experiment, "create_task", create)
-    monkeypatch.setattr(experiment, "create_report", ContestReport)
+def config():
+    """The contest's."""
     train = contest_config(
         checkpoint_every_updates=4, log_every_updates=2, evaluate_every_updates=10
     )
-    config = settings.Experiment(
+    return settings.Experiment(
         model=ContestModel(),
         seed=1,
         data=settings.Data(path="line.h5"),
         train=train,
         evaluate=Evaluate(batch_size=12, examples=10),
     )
-    return lambda folder: Experiment(config, "contest", OneMachine(CPUS[:1]), Workdir(folder))
 
 
-def test_a_stage_may_set_what_its_batches_are_made_with(make_run, tmp_path, monkeypatch):
+@pytest.fixture
+def train_in(config, monkeypatch):
+    """A function: folder -> the contest is trained in it, as a new process does."""
+
+    def create(model, data):
+        tf.random.set_seed(5)
+        return ContestTask()
+
+    monkeypatch.setattr(setup.PreparedData, "of", lambda contents: LineData(ContestTask()))
+    monkeypatch.setattr(setup, "create_task", create)
+    monkeypatch.setattr(setup, "create_report", ContestReport)
+    contents = object()
+    files = Files(contents, contents)
+    return lambda folder: train(Request(config, "contest", folder, devices="cpu"), files)
+
+
+def test_a_stage_may_set_what_its_batches_are_made_with(train_in, tmp_path, monkeypatch):
     made = []
 
     def record(*args, **settings):
         made.append((args[5], settings.get("options")))
         return training_inputs(*args, **settings)
 
-    monkeypatch.setattr(experiment, "training_inputs", record)
-    make_run(tmp_path).train()
+    monkeypatch.setattr(setup, "training_inputs", record)
+    train_in(tmp_path)
     exact = {"exact": True}
     assert made == [(0, None), (5, exact), (9, {})]
     task = ContestTask()
@@ -402,22 +413,22 @@ class Killed(Exception):
     pass
 
 
-def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(make_run, tmp_path, monkeypatch):
+def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, monkeypatch):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    make_run(whole).train()
-    train = Trainer.train
+    train_in(whole)
+    several = Trainer.train
     for last in (7, 13):  # in "judge", in "both"
 
         def until(trainer, iterators, num_updates, last=last):
             if trainer.update + tf.cast(num_updates, tf.int64) > last:
                 raise Killed
-            return train(trainer, iterators, num_updates)
+            return several(trainer, iterators, num_updates)
 
         monkeypatch.setattr(Trainer, "train", until)
         with pytest.raises(Killed):
-            make_run(killed).train()
-    monkeypatch.setattr(Trainer, "train", train)
-    make_run(killed).train()
+            train_in(killed)
+    monkeypatch.setattr(Trainer, "train", several)
+    train_in(killed)
     files = ["weights.h5", *(f"weights_{stage['name']}.h5" for stage in STAGES)]
     for file in files:
         with h5py.File(whole / file) as a, h5py.File(killed / file) as b:
@@ -454,12 +465,11 @@ def check_files(folder, results):
     assert config["train"]["stages"][2]["objectives"][1]["learning_rate"] == 0.005
 
 
-def test_another_plan_is_another_config(make_run, tmp_path):
-    run = make_run(tmp_path)
+def test_another_plan_is_another_config(config, tmp_path):
     workdir = Workdir(tmp_path)
-    workdir.create(run.config.to_dict())
-    workdir.create(run.config.to_dict())
-    other = change(run.config, "train.stages[1].num_updates", "3")
+    workdir.create(config.to_dict())
+    workdir.create(config.to_dict())
+    other = change(config, "train.stages[1].num_updates", "3")
     with pytest.raises(ValueError, match=r"train\.stages\.1\.num_updates: 4 there, 3 wanted"):
         workdir.create(other.to_dict())
 

@@ -11,6 +11,7 @@ from rrn.config import Evaluate, replace
 from rrn.data import evaluation_inputs, training_inputs
 from rrn.tasks import Report, create_report
 from rrn.training.evaluation import Evaluator, spread
+from rrn.training.step import average, run_towers
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
 
@@ -26,7 +27,8 @@ def line_trainer(examples, task=None, **fields):
 
 def gradients_of(trainer, batches):
     """(loss, gradients) of the only stage's only objective."""
-    (loss,), (gradients,), _ = trainer.gradients(trainer.plan.stages[0], batches)
+    (stage,) = trainer.plan.stages
+    (loss,), (gradients,), _ = average(stage, *run_towers(trainer, stage, batches))
     return loss, gradients
 
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rrn.data import training_inputs
 from rrn.training.machines import OneMachine
+from rrn.training.step import apply, average, run_tower
 from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import (
     AsynchronousTowers,
@@ -196,9 +197,9 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
     stage, towers = expected.plan.stages[0], []
     for number in range(2):
         for batch in inputs[number].take(taken.count(number)):
-            towers.append(expected.tower(stage, number, batch))
+            towers.append(run_tower(expected, stage, number, batch))
     counts = [BATCH_SIZE // 2] * 5
-    expected.apply(stage, *expected.average(stage, towers, counts)[:2], expected.update)
+    apply(expected, stage, *average(stage, towers, counts)[:2], expected.update)
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
     updates.train(4)
     assert trainer.update == 5 and updates._results.empty()

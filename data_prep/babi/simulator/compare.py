@@ -141,9 +141,10 @@ def read(path: Path) -> dict[int, list[Story]]:
     Raises:
       DataError: there is no such file, or it is not a prepared bAbI file.
     """
-    attributes, datasets = hdf5.read(path)
-    if attributes.get("schema") != "babi":
+    contents = hdf5.read(path)
+    if contents.attributes.get("schema") != "babi":
         raise DataError(f"{path}: not a prepared bAbI file")
+    datasets = contents.datasets
     vocabulary, stories = datasets["vocabulary"], {}
     lengths, tokens = datasets["sentences/length"], datasets["sentences/tokens"]
     sentences = [

@@ -13,6 +13,7 @@ from rrn.config import replace
 from rrn.data import read_prepared, training_inputs
 from rrn.distribute.variables import short_device
 from rrn.graphs import RegularGraph
+from rrn.noting import recording
 from rrn.plain import hidden_states, node_outputs
 from rrn.random import ExampleRandom
 from rrn.tasks import create_task
@@ -306,7 +307,7 @@ def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
 
 @pytest.fixture(scope="module")
 def trained(data):
-    """Number of devices -> (the trainer, metrics and gradients of an update, its batches)."""
+    """Number of devices -> (the trainer, metrics and gradients of an update, its towers)."""
     tf.random.set_seed(0)
     config = make_config(relabel=True, symmetries=True)
     config = replace(config, model={"num_steps": 2})
@@ -316,7 +317,8 @@ def trained(data):
 
     def train(devices):
         nonlocal initial
-        trainer, inputs = make_trainer(config, data, task, devices)
+        with recording() as towers:
+            trainer, inputs = make_trainer(config, data, task, devices)
         initial = initial or [variable.numpy() for variable in trainer.model_variables]
         for variable, value in zip(trainer.model_variables, initial, strict=True):
             variable.assign(value)
@@ -324,14 +326,14 @@ def trained(data):
         assert finite
         (objective,) = trainer.plan.stages[0].objectives
         # Adam's m is now a tenth of the gradient.
-        return trainer, metrics, [10.0 * m.numpy() for m in objective.optimizer.m]
+        return trainer, metrics, [10.0 * m.numpy() for m in objective.optimizer.m], towers
 
     return {"one": train(CPUS[:1]), "two": train(CPUS[1:3])}
 
 
 def test_two_devices_equal_one(trained):
-    _, metrics, gradients = trained["one"]
-    _, same_metrics, same_gradients = trained["two"]
+    _, metrics, gradients, _ = trained["one"]
+    _, same_metrics, same_gradients, _ = trained["two"]
     assert metrics.keys() == same_metrics.keys() >= {"loss", "accuracy", "board_accuracy"}
     for name, pair in metrics.items():
         for expected, actual in zip(pair, same_metrics[name], strict=True):
@@ -341,12 +343,12 @@ def test_two_devices_equal_one(trained):
 
 
 def test_embeddings_live_on_the_cpu_and_products_run_on_the_towers(trained):
-    trainer, _, _ = trained["two"]
+    trainer, _, _, towers = trained["two"]
     counts = products_by_device(trainer.traced["train"])
     assert counts.keys() == {"CPU:1", "CPU:2"} and counts["CPU:1"] == counts["CPU:2"] > 0
     assert {short_device(variable.device) for variable in trainer.model_variables} == {"CPU:0"}
-    for reads in trainer.tower_reads.values():
-        assert {reads[variable.ref()] for variable in trainer.model_variables} == {1}
+    for tower in towers.values():
+        assert {tower.reads[variable.ref()] for variable in trainer.model_variables} == {1}
 
 
 # Results

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from rrn.config import replace
 from rrn.data import read_prepared
+from rrn.noting import recording
 from rrn.random import ExampleRandom
 from rrn.tasks import Results, create_task
 from rrn.tasks.triplet.report import TripletReport, draw_embeddings, nearest
@@ -96,13 +97,15 @@ def test_two_devices_make_the_same_updates_as_one(triplet):
     for count in (1, 2):
         for variable, value in zip(task.network.trainable_variables, initial, strict=True):
             variable.assign(value)
-        trainer, inputs = make_trainer(config, data, task, CPUS[:count])
+        with recording() as towers:
+            trainer, inputs = make_trainer(config, data, task, CPUS[:count])
         for _, *batches in zip(range(5), *inputs, strict=False):
             assert len({len(batch["query"]) for batch in batches}) == 1
             trainer.update_once(batches)
         results.append([v.numpy() for v in trainer.model_variables])
-    for reads in trainer.tower_reads.values():  # the three inputs read every variable once
-        assert set(reads.values()) == {1} and len(reads) == len(trainer.model_variables)
+    for tower in towers.values():  # the three inputs read every variable once
+        assert set(tower.reads.values()) == {1}
+        assert len(tower.reads) == len(trainer.model_variables)
     for ours, theirs, old in zip(*results, initial, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
         assert (ours != old).any()

@@ -1,0 +1,208 @@
+"""Evaluation: the results of a run's weights, or of others, on a split; results.json, report.html.
+
+A cluster's evaluator follows the chief instead: it validates each new checkpoint.
+"""
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.config import replace
+from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
+from rrn.distribute.variables import list_variables
+from rrn.models import naming, saved_model, saved_task
+from rrn.tasks.report import Results
+from rrn.training.checkpoints import restore_variables
+from rrn.training.curves import draw_curves
+from rrn.training.evaluation import Evaluator
+from rrn.training.files import Files
+from rrn.training.machines import make_machines
+from rrn.training.page import make_page
+from rrn.training.request import Request
+from rrn.training.setup import Setup, set_up
+from rrn.training.workdir import Workdir, flatten
+from rrn.weights import assign_weights, load_weights
+from rrn.weights_file import Weights
+
+
+def evaluate(request: Request, files: Files) -> None:
+    """Evaluates the run's best weights and those of its stages, or the weights that are given.
+
+    Args:
+      request: what was asked for.
+      files: what was read for it.
+
+    Raises:
+      ValueError: data or weights do not fit.
+    """
+    machines, weights = make_machines(request), files.weights
+    if of_run := request.weights is None:
+        setup = set_up(request, files, machines)
+    else:
+        with naming(weights.path):
+            setup = set_up(with_saved_model(request, weights), files, machines)
+    evaluate_weights(setup, weights, of_run)
+
+
+def with_saved_model(request: Request, weights: Weights) -> Request:
+    """Takes the model of a weights file in place of the config's.
+
+    Args:
+      request: what was asked for.
+      weights: the file's contents. With weights alone it leaves the model as it is.
+
+    Returns:
+      The request, with the file's model and the name of the file's config.
+
+    Raises:
+      ValueError: the file is of another task, or a field of the model is none of the file's.
+    """
+    request = dataclasses.replace(request, name=weights.attributes.get("config", request.name))
+    if "task" not in weights.attributes:
+        return request
+    if (task := saved_task(weights)) != request.config.task:
+        raise ValueError(
+            f"{weights.path}: its task is {task}, the config's {request.config.task}; "
+            f"--config names one of the file's task"
+        )
+    config = request.config
+    model = saved_model(weights, request.model_fields)
+    path = config.evaluate.path or config.data.path
+    config = replace(config, model=model, evaluate={"path": path})
+    return dataclasses.replace(request, config=config)
+
+
+def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
+    """Evaluates weights as `config.evaluate` says, and writes and prints the results.
+
+    Args:
+      setup: the task.
+      weights: the weights.
+      of_run: whether they are the run's own. Then those of its stages are evaluated, too, and the
+        figures show how it came to them.
+
+    Raises:
+      ValueError: data or weights do not fit.
+    """
+    config, stages = setup.request.config.evaluate, setup.stages
+    evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
+    by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
+    if stages and stages[-1] in by_stage:  # the run ended with its weights
+        results = by_stage[stages[-1]]
+    else:
+        assign_weights(weights, setup.variables)
+        results, _ = evaluator.results()
+    results = dataclasses.replace(results, by_stage=by_stage)
+    written = _write_results(setup, evaluator, results)
+    figures = setup.report.figures(results)
+    if of_run:
+        figures = {**figures, **_curves(setup)}
+    paths = setup.workdir.save_figures(figures)
+    for path in paths:
+        print(f"figure: {path}")
+    page = _make_page(setup, evaluator, written, results, paths)
+    print(f"report: {setup.workdir.write_text('report.html', page)}")
+
+
+def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
+    """Stage's name -> the task's results with the weights at its end, if it has ended."""
+    results = {}
+    for stage in setup.stages:
+        if (path := setup.stage_weights(stage)).exists():
+            load_weights(path, setup.variables)
+            results[stage], _ = evaluator.results()
+    return results
+
+
+def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict[str, Any]:
+    """Prints the results; returns what is written of them in results.json."""
+    name, data, split = setup.request.name, setup.data, setup.request.config.evaluate.split
+    evaluated, examples = setup.evaluation_data.path, len(evaluator.examples)
+    by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
+    notes = data.attributes["notes"]  # of the training data
+    written = {
+        "config": name,
+        "data": evaluated,
+        "split": split,
+        "examples": examples,
+        "metrics": results.metrics,
+        "by_step": results.by_step,
+        **({"by_stage": by_stage} if by_stage else {}),
+        "notes": notes,
+    }
+    setup.workdir.path.mkdir(parents=True, exist_ok=True)
+    setup.workdir.write_json("results.json", written)
+    print(setup.report.table(results))
+    print(f"{name}, {split} split of {evaluated}, {examples:,} examples")
+    if notes:
+        print(f"trained on {data.attributes.get('file', data.path)}: {notes}")
+    return written
+
+
+def _curves(setup: Setup) -> Mapping[str, Any]:
+    """`training` and `validation`, where there is a line of either."""
+    lines = {"training": [], "validation": []}
+    for line in setup.workdir.metrics():
+        lines["validation" if "split" in line else "training"].append(line)
+    return {
+        name: draw_curves(some, setup.report.quantities) for name, some in lines.items() if some
+    }
+
+
+def _make_page(
+    setup: Setup,
+    evaluator: Evaluator,
+    written: Mapping[str, Any],
+    results: Results,
+    figures: list[Path],
+) -> str:
+    """report.html, with examples as the weights now make them."""
+    report, seed = setup.report, setup.request.config.seed
+    with tf.device(setup.machines.evaluation_devices[0]):
+        examples = report.examples(evaluator.arrays, evaluator.examples, seed)
+    config = flatten({n: v for n, v in setup.request.fields.items() if n != "config"})
+    variables = list_variables(setup.variables, {}, {})
+    return make_page(written, report.table(results), examples, figures, config, variables)
+
+
+def follow(request: Request, files: Files) -> None:
+    """Evaluates each new checkpoint on the validation split until the cluster's chief ends.
+
+    Args:
+      request: what was asked for; this process is the cluster's evaluator.
+      files: what was read for it.
+
+    Raises:
+      ConnectionError: the chief did not come in time.
+    """
+    setup = set_up(request, files, make_machines(request))
+    config, valid = request.config.train, setup.arrays(setup.data, "valid")
+    evaluator = setup.evaluator(valid, config.validation_examples)
+    ((_, _, chief),) = chiefs = request.cluster.processes("chief")
+    wait_for(chiefs, request.startup_timeout)
+    for num_done, path in _new_checkpoints(setup.workdir, chief):
+        try:
+            restore_variables(path, setup.variables, bool(config.average_decay))
+        except tf.errors.NotFoundError:  # the chief has replaced it since
+            continue
+        results, loss = evaluator.results()
+        line = {"update": num_done, "split": "valid", "mean_loss": loss, **results.metrics}
+        setup.workdir.append("validation.jsonl", line)
+        print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
+
+
+def _new_checkpoints(workdir: Workdir, chief: str):
+    """Yields (update, path) of each checkpoint that the chief writes, until it has ended."""
+    seen, ended = None, False
+    while not ended:
+        ended = has_ended(chief)  # before the look: the last checkpoint is not missed
+        path = tf.train.latest_checkpoint(str(workdir / "checkpoints" / "last"))
+        if path in (None, seen) or path.endswith("ckpt-0"):
+            time.sleep(PROBE_SECONDS)
+            continue
+        seen = path
+        yield int(path.rsplit("-", 1)[1]), path

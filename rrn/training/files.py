@@ -1,0 +1,70 @@
+"""The files that a run begins with, each read and verified once, before TensorFlow has loaded."""
+
+import dataclasses
+import functools
+import os
+from pathlib import Path
+
+from data_prep import check, hdf5
+from rrn.tasks import check_schema
+from rrn.training.request import Request
+from rrn.weights_file import Weights, read_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """What was read of the files that a run begins with.
+
+    Attributes:
+      data: the prepared file that the model is made on; None where `weights` have what it needs.
+      evaluation: the prepared file that `evaluate` names, often the same; None if not asked for.
+      weights: what to start from, or what to evaluate or export; None if there is nothing.
+    """
+
+    data: hdf5.Contents | None = None
+    evaluation: hdf5.Contents | None = None
+    weights: Weights | None = None
+
+
+def read_files(request: Request) -> Files:
+    """Reads and verifies what the run needs; no file that is named twice is read twice.
+
+    Args:
+      request: what was asked for.
+
+    Returns:
+      The files' contents.
+
+    Raises:
+      ValueError: a file is missing, damaged or of another task. The message names it.
+    """
+    config, mode, weights = request.config, request.mode, None
+    if request.weights is not None and mode != "variables":
+        _check_there(request.weights, "a run writes weights files, and pretrained/ has some")
+        weights = read_weights(request.weights)
+    elif mode in ("evaluate", "export"):
+        weights = read_weights(Path(request.workdir) / "weights.h5")
+    if mode == "export":
+        return Files(weights=weights)
+    read = functools.cache(functools.partial(_read_prepared, config.task))
+    saved_model = mode == "evaluate" and request.weights and "task" in weights.attributes
+    data = None if saved_model else read(config.data.path)
+    evaluated = mode != "variables"
+    evaluation = read(config.evaluate.path or config.data.path) if evaluated else None
+    return Files(data, evaluation, weights)
+
+
+def _read_prepared(task, path):
+    _check_there(path, "`python -m data_prep` makes it")
+    contents = hdf5.read(path)
+    check_schema(task, path, contents.attributes)
+    if contents.attributes["schema"] in check.SCHEMAS:  # not one of a user's own
+        check.verify_contents(contents)
+    return contents
+
+
+def _check_there(path, hint):
+    if not os.path.exists(path):
+        raise ValueError(f"{path}: no such file; {hint}")
+    if not os.path.isfile(path):
+        raise ValueError(f"{path}: not a file; {hint}")

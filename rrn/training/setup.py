@@ -1,0 +1,235 @@
+"""What the programs share: a task with its variables in their places, its inputs and evaluation."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.data import PreparedData, training_inputs
+from rrn.distribute.variables import Placement, plan_placement
+from rrn.models import describe, saved_data
+from rrn.reading import Variable
+from rrn.tasks import create_report, create_task
+from rrn.tasks.report import Report
+from rrn.tasks.task import Arrays, Task
+from rrn.training.evaluation import Evaluator
+from rrn.training.files import Files
+from rrn.training.machines import ClusterMachines, OneMachine
+from rrn.training.request import Request
+from rrn.training.stages import stage_names
+from rrn.training.trainer import Trainer
+from rrn.training.workdir import Workdir
+from rrn.weights import model_variables
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """A task on its machines, and the folder of its run.
+
+    Attributes:
+      request: what was asked for.
+      machines: where towers, variables and inputs are.
+      data: what the model was made on.
+      evaluation_data: what `evaluate` names; None where nothing is evaluated.
+      placement: which device holds which part of which variable.
+      stand_ins: device -> the device of this process on which its variables are, where updates are
+        only shown.
+      task: the task, with its variables in their places.
+      report: the task's report.
+      compiled: whether XLA compiles what runs on the towers.
+    """
+
+    request: Request
+    machines: OneMachine | ClusterMachines
+    data: PreparedData
+    evaluation_data: PreparedData | None
+    placement: Placement
+    stand_ins: Mapping[str, str]
+    task: Task
+    report: Report
+    compiled: bool
+
+    @property
+    def workdir(self) -> Workdir:
+        """The folder of the run."""
+        return Workdir(self.request.workdir)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The model's variables, whole."""
+        return model_variables(self.task)
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of the config's stages; none if there is only one."""
+        return stage_names(self.request.config.train)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What weights files hold beside the weights."""
+        return {"config": self.request.name, **describe(self.request.config.model, self.data)}
+
+    def stage_weights(self, stage: str) -> Path:
+        """Names the file of the weights at the end of a stage.
+
+        Args:
+          stage: the stage's name.
+
+        Returns:
+          The file's path.
+        """
+        return self.workdir / f"weights_{stage}.h5"
+
+    def arrays(self, data: PreparedData, split: str) -> Arrays:
+        """Puts a split on the CPU.
+
+        Args:
+          data: the data.
+          split: the split's name.
+
+        Returns:
+          The split's tensors.
+
+        Raises:
+          ValueError: there is no such split, or no example in it.
+        """
+        arrays = data.arrays(split)
+        if not self.task.num_examples(arrays):
+            raise ValueError(f"{data.path}: its {split} split has no examples")
+        return arrays
+
+    def evaluation_arrays(self) -> Arrays:
+        """Puts what `config.evaluate` names on the CPU.
+
+        Returns:
+          The split's tensors.
+
+        Raises:
+          ValueError: as of `arrays`, or the data do not fit the model.
+        """
+        self.data.check_compatible(self.evaluation_data)
+        return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
+
+    def inputs(self, arrays: Arrays, num_done: int = 0, **settings: Any) -> list[tf.data.Dataset]:
+        """Makes each device's data set, for what follows the first `num_done` updates.
+
+        Args:
+          arrays: the training split's tensors.
+          num_done: the number of updates so far.
+          **settings: further arguments of `training_inputs`.
+
+        Returns:
+          The data sets.
+        """
+        config, machines = self.request.config, self.machines
+        return training_inputs(
+            self.task,
+            arrays,
+            config.train.batch_size,
+            len(machines.devices),
+            config.seed,
+            num_done,
+            cpus=machines.cpus,
+            **settings,
+        )
+
+    def trainer(self, arrays: Arrays, inputs: Sequence[tf.data.Dataset]) -> Trainer:
+        """Makes the trainer, and traces its updates.
+
+        Args:
+          arrays: the training split's tensors.
+          inputs: each device's data set.
+
+        Returns:
+          The trainer.
+
+        Raises:
+          ValueError: as of `Trainer`.
+        """
+        config, specs = self.request.config, [dataset.element_spec for dataset in inputs]
+        return Trainer(
+            self.task,
+            config.train,
+            self.machines.devices,
+            specs,
+            arrays,
+            self.stand_ins,
+            compiled=self.compiled,
+            encodes_itself=_encodes_itself(config),
+        )
+
+    def evaluator(self, arrays: Arrays, num_examples: int) -> Evaluator:
+        """Makes what evaluates the model.
+
+        Args:
+          arrays: a split's tensors.
+          num_examples: how many of its examples; 0 for all.
+
+        Returns:
+          The evaluator.
+        """
+        config = self.request.config
+        return Evaluator(
+            self.report,
+            config.evaluate,
+            self.machines.evaluation_devices,
+            arrays,
+            config.seed,
+            num_examples,
+            compiled=self.compiled,
+            encodes_itself=_encodes_itself(config),
+        )
+
+
+def set_up(
+    request: Request,
+    files: Files,
+    machines: OneMachine | ClusterMachines,
+    stand_ins: Mapping[str, str] | None = None,
+) -> Setup:
+    """Makes the task, with its variables in their places.
+
+    Args:
+      request: what was asked for.
+      files: what was read for it.
+      machines: where towers, variables and inputs are.
+      stand_ins: as of `Setup`; None where updates are made.
+
+    Returns:
+      The task and what belongs to it.
+
+    Raises:
+      ValueError: the data does not fit the task, or the placement of variables not the machines.
+    """
+    config, data = request.config, files.data
+    data = PreparedData.of(data) if data else saved_data(files.weights)
+    evaluation_data = data if files.evaluation is files.data else None
+    if files.evaluation and not evaluation_data:
+        evaluation_data = PreparedData.of(files.evaluation)
+    create = functools.partial(create_task, config.model, data)
+    policy = config.variables.policy
+    policy, axis = policy.kind, getattr(policy, "axis", "longest")
+    if request.role == "evaluator":  # alone with what the cluster's chief has written
+        policy, axis = "cpu", "longest"
+
+    def on_cpu(task):  # unless all variables are elsewhere
+        return () if _encodes_itself(config) else task.encoder.variables
+
+    places = machines.devices, machines.servers
+    placement = plan_placement(create, policy, *places, axis, pinned=on_cpu)
+    with placement.scope(stand_ins or {}):
+        task = create()
+    # Where updates are only shown, they are shown as they are written: XLA hides the steps.
+    compiled = machines.compiled and stand_ins is None
+    task.fixed_shapes = compiled
+    report = create_report(task)
+    return Setup(
+        request, machines, data, evaluation_data, placement, stand_ins or {}, task, report, compiled
+    )
+
+
+def _encodes_itself(config):
+    return config.variables.encoder_device == "tower"

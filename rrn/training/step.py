@@ -1,0 +1,279 @@
+"""One update on one page: from the devices' batches to changed variables.
+
+    towers     each device's losses of its own batch and their gradients, on that device
+    average    the gradients' mean over the towers, weighted by examples, where each variable is
+    L2         l2 w is added for each regularized w
+    clip       all gradients of an objective together, by their norm
+    optimizer  a step at the stage's learning rate
+    averages   of the weights over the updates, where the config asks for them
+
+All objectives of a stage are trained from one forward pass, each with a loss, variables and an
+optimizer of its own; no other variables change. Losses and lists of gradients are those of the
+stage's objectives, in their order; a gradient is that of a variable, or of a shard of one. Metrics
+are name -> (sum, count).
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from rrn.compiling import is_compiling, placed, run_compiled
+from rrn.distribute.devices import CPU
+from rrn.distribute.gradients import average_gradients
+from rrn.distribute.towers import TowerResult, tower_gradients
+from rrn.noting import tower_scope
+from rrn.optimizers import clip_by_global_norm
+from rrn.optimizers.optimizer import Gradient
+from rrn.random import ExampleRandom
+from rrn.reading import shards
+from rrn.tasks.task import Batch, Pair, Task
+from rrn.training.stages import Objective, Stage
+
+if TYPE_CHECKING:
+    from rrn.training.trainer import Trainer
+
+
+def update(
+    trainer: "Trainer", stage: Stage, batches: Sequence[Batch]
+) -> tuple[dict[str, Pair], tf.Tensor]:
+    """Makes one update.
+
+    Args:
+      trainer: what is trained.
+      stage: the stage to which the update belongs.
+      batches: a batch for each device.
+
+    Returns:
+      (metrics with the losses, whether losses and gradients are finite).
+    """
+    towers, counts = run_towers(trainer, stage, batches)
+    number = trainer.update.read_value()
+
+    def change_variables():
+        losses, gradients, metrics = average(stage, towers, counts)
+        scalars, finite = apply(trainer, stage, losses, gradients, number)
+        return {**scalars, **metrics}, finite
+
+    if trainer.compiled:
+        towers = [_with_shapes(stage, tower) for tower in towers]
+    if place := _common_place(trainer, stage):
+        with tf.device(place):
+            results = run_compiled(change_variables)
+    else:
+        results = change_variables()
+    trainer.update.assign_add(1)
+    return results
+
+
+def run_towers(
+    trainer: "Trainer", stage: Stage, batches: Sequence[Batch]
+) -> tuple[list[TowerResult], list[tf.Tensor]]:
+    """Computes losses and gradients on every tower.
+
+    Args:
+      trainer, stage, batches: as of `update`.
+
+    Returns:
+      For each tower its result, whose `aux` are the metrics; for each its number of examples.
+    """
+    towers = []
+    for number, batch in enumerate(batches):
+        with tower_scope(f"tower {number}"):
+            towers.append(run_tower(trainer, stage, number, batch))
+    return towers, [tf.size(batch["rows"]) for batch in batches]
+
+
+def run_tower(trainer: "Trainer", stage: Stage, number: int, batch: Batch) -> TowerResult:
+    """Computes losses and gradients on one tower.
+
+    Args:
+      trainer, stage: as of `update`.
+      number: the tower's number, which is that of its device.
+      batch: the tower's batch.
+
+    Returns:
+      The result; `aux` are the metrics.
+    """
+    task, pool, tower = trainer.task, trainer.pool, trainer.towers[number]
+    options, carried = stage.loss_options, stage.segments
+    if carried:
+        with tf.device(tower.device):
+            segments = pool.segments(number)
+            batch, state = pool.take(number, batch)
+        options = {**options, "state": state}
+    random = ExampleRandom(batch["seed"], batch["rows"], trainer.config.batch_size)
+
+    def loss_fn(encodings, batch):
+        losses, outputs = task.loss(encodings, batch, random, training=True, **options)
+        metrics, kept = _own_metrics(stage, task, task.metrics(batch, outputs)), None
+        if carried:
+            limits = carried.max_segments, carried.leave_probability
+            left, more = pool.leave(segments, batch, outputs["solved"], *limits)
+            metrics, kept = {**metrics, **more}, (outputs["state"], left)
+        return _mean_losses(stage, losses), (metrics, kept)
+
+    variables = [shards(objective.variables_) for objective in stage.objectives]
+    result = tower_gradients(tower, task.encode, loss_fn, batch, variables)
+    metrics, kept = result.aux
+    if carried:  # here, since a compiled tower changes no variable
+        with tf.device(tower.device):
+            pool.put(number, batch, *kept)
+    return dataclasses.replace(result, aux=metrics)
+
+
+def _mean_losses(stage: Stage, losses: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+    """For each objective its loss, the mean over the examples."""
+    for objective in stage.objectives:
+        if objective.loss not in losses:
+            raise ValueError(
+                f"stage {stage.name}: loss must be one of {', '.join(losses)}, "
+                f"got {objective.loss!r}"
+            )
+    return [tf.reduce_mean(losses[objective.loss]) for objective in stage.objectives]
+
+
+def _own_metrics(stage: Stage, task: Task, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those of losses that the stage does not train."""
+    trained = {objective.loss for objective in stage.objectives}
+    losses = task.metric_losses
+    return {n: value for n, value in metrics.items() if losses.get(n) in {None, *trained}}
+
+
+def average(
+    stage: Stage, towers: Sequence[TowerResult], counts: Sequence[tf.Tensor]
+) -> tuple[list[tf.Tensor], list[list[Gradient]], dict[str, Pair]]:
+    """Averages over towers, and adds the L2 term's gradients.
+
+    Args:
+      stage: as of `update`.
+      towers: what the towers have computed.
+      counts: for each tower its number of examples.
+
+    Returns:
+      (mean losses, averaged gradients with the L2 term's, metrics).
+
+    Raises:
+      ValueError: a loss reaches no variable of one of its modules.
+    """
+    with placed(CPU):
+        counts = [tf.cast(count, tf.float32) for count in counts]
+        losses, gradients = [], []
+        for i, objective in enumerate(stage.objectives):
+            loss = tf.add_n([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
+            losses.append(loss / tf.add_n(counts))
+            devices = [shard.device for shard in shards(objective.variables_)]
+            mean = average_gradients([tower.gradients[i] for tower in towers], counts, devices)
+            objective.check_reached(mean, stage.name)
+            gradients.append(add_l2(objective, mean))
+        metrics = tf.nest.map_structure(lambda *m: tf.add_n(m), *[t.aux for t in towers])
+    return losses, gradients, metrics
+
+
+def add_l2(objective: Objective, gradients: Sequence[Gradient]) -> list[Gradient]:
+    """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
+
+    Args:
+      objective: the objective.
+      gradients: those of its loss.
+
+    Returns:
+      The gradients with the L2 term's. One that is None stays None.
+    """
+    l2 = objective.config.l2
+    regularized = {shard.ref() for shard in shards(objective.task.regularized())}
+
+    def add(variable, gradient):
+        if gradient is None or not l2 or variable.ref() not in regularized:
+            return gradient
+        with tf.device(variable.device):
+            return gradient + l2 * variable
+
+    return [add(v, g) for v, g in zip(shards(objective.variables_), gradients, strict=True)]
+
+
+def apply(
+    trainer: "Trainer",
+    stage: Stage,
+    losses: Sequence[tf.Tensor],
+    gradients: Sequence[Sequence[Gradient]],
+    number: tf.Tensor,
+) -> tuple[dict[str, Pair], tf.Tensor]:
+    """Changes the variables.
+
+    Args:
+      trainer, stage: as of `update`.
+      losses: mean losses.
+      gradients: averaged gradients with the L2 term's.
+      number: the number of updates before this one.
+
+    Returns:
+      (losses, norms of gradients and learning rates as metrics, whether losses and gradients are
+      finite).
+    """
+    with placed(CPU):
+        own_number = number - stage.first
+        finite, scalars = [], {}
+        for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
+            clipped, norm = clip_by_global_norm(own, objective.config.clip_norm)
+            rate = objective.rate(own_number)
+            _take_step(trainer, objective, clipped, rate, own_number)
+            finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
+            numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
+            scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
+        if trainer.averages:
+            trainer.averages.update()
+        return scalars, tf.reduce_all(finite)
+
+
+def _take_step(trainer, objective, gradients, rate, number):
+    """The optimizer's step; where towers are compiled, XLA compiles it for each GPU by itself."""
+    whole = all(isinstance(v, tf.Variable) for v in trainer.model_variables)
+    if not (trainer.compiled and whole) or is_compiling():
+        return objective.optimizer.apply(gradients, rate, number)
+    for place, own in _by_place(objective, gradients):
+        change = functools.partial(objective.optimizer.apply, own, rate, number)
+        with tf.device(place):
+            run_compiled(change) if "GPU" in place else change()
+
+
+def _by_place(
+    objective: Objective, gradients: Sequence[Gradient]
+) -> Iterator[tuple[str, list[Gradient]]]:
+    """Each device that holds variables, with the gradients of these, None for the others'."""
+    places = [variable.device for variable in shards(objective.variables_)]
+    for place in dict.fromkeys(places):
+        pairs = zip(gradients, places, strict=True)
+        yield place, [gradient if own == place else None for gradient, own in pairs]
+
+
+def _common_place(trainer, stage):
+    """The device of all variables that an update of a stage changes, if XLA can change them in one
+    computation beside the towers; else None.
+    """
+    if not trainer.compiled:
+        return None
+    changed = [v for objective in stage.objectives for v in shards(objective.variables_)]
+    changed += shards(trainer.model_variables) if trainer.averages else []
+    places = {variable.device for variable in changed}
+    on_gpu = "GPU" in trainer.devices[0]
+    beside = [place for place in places if ("GPU" in place) == on_gpu]
+    return beside[0] if len(places) == 1 and beside else None
+
+
+def _with_shapes(stage, tower):
+    """The tower's result with gradients of known shapes, as XLA needs them: none is sparse."""
+
+    def shaped(gradient, variable):
+        if gradient is None:
+            return None
+        with tf.device(gradient.device):
+            return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+
+    gradients = [
+        [shaped(*pair) for pair in zip(own, shards(objective.variables_), strict=True)]
+        for own, objective in zip(tower.gradients, stage.objectives, strict=True)
+    ]
+    return dataclasses.replace(tower, gradients=gradients)

@@ -1,0 +1,208 @@
+"""Training: from the last checkpoint to the last update, and the results of the best weights."""
+
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.compiling import refusals
+from rrn.models import saved_data
+from rrn.noting import recording
+from rrn.tasks.task import Arrays
+from rrn.training.checkpoints import Checkpoints
+from rrn.training.evaluate import evaluate_weights
+from rrn.training.files import Files
+from rrn.training.inspect import write_variables
+from rrn.training.machines import make_machines
+from rrn.training.progress import Progress, StopRequest
+from rrn.training.request import Request
+from rrn.training.setup import Setup, set_up
+from rrn.training.trainer import Trainer
+from rrn.training.worker_updates import UpdateMaker
+from rrn.weights import assign_weights, save_weights
+from rrn.weights_file import Weights, read_weights
+
+
+def train(request: Request, files: Files) -> None:
+    """Trains from the last checkpoint, and evaluates the best weights.
+
+    Args:
+      request: what was asked for.
+      files: what was read for it; where there is no checkpoint, training begins with `weights`, or
+        with the task's initial values.
+
+    Raises:
+      ValueError: data or weights do not fit, or the folder holds a run of another config.
+      ConnectionError: a process of the cluster did not come or has failed.
+      FloatingPointError: a loss, a gradient or a weight is not finite.
+    """
+    machines, config = make_machines(request), request.config
+    with machines.ready():
+        setup = set_up(request, files, machines)
+        workdir = setup.workdir
+        checkpoints = Checkpoints(
+            workdir / "checkpoints",
+            config.train.checkpoint_every_updates,
+            config.train.checkpoint_every_seconds,
+            machines.writer,
+        )
+        num_done = checkpoints.latest_update()
+        # Before the trainer is made: averaged weights begin with what it finds.
+        if files.weights and checkpoints.latest:
+            print(f"{workdir.path} goes on from update {num_done}, without {request.weights}")
+        elif files.weights:
+            begin_with(setup, files.weights)
+        arrays = setup.arrays(setup.data, "train")
+        inputs = setup.inputs(arrays, num_done)
+        with recording() as towers:
+            trainer = setup.trainer(arrays, inputs)
+        setup.evaluation_arrays()  # raises what is wrong with them
+        # Only a config that can be trained and evaluated claims the folder.
+        workdir.create(request.fields)
+        checkpoints.track(trainer)
+        workdir.keep_metrics_until(num_done)
+        write_variables(setup, trainer, towers)
+        updates = machines.update_maker(trainer, arrays, config.seed)
+        training = Training(setup, trainer, updates, arrays, checkpoints)
+        with StopRequest() as stop:
+            training.run(inputs, stop)
+        if stop.requested:
+            print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
+        else:
+            evaluate_weights(setup, read_weights(workdir / "weights.h5"), of_run=True)
+
+
+def begin_with(setup: Setup, weights: Weights) -> None:
+    """Sets the model's variables to the values of a weights file.
+
+    Args:
+      setup: the task.
+      weights: the file's contents. It may lack variables that only training needs.
+
+    Raises:
+      ValueError: the weights are not of this model, or were made on other data.
+    """
+    if weights.constants:
+        saved_data(weights).check_compatible(setup.data)
+    if lacking := assign_weights(weights, setup.variables, setup.task.training_only()):
+        print(f"{weights.path} lacks {', '.join(lacking)}: begun anew")
+
+
+class Training:
+    """The updates of a run, and what comes between them: reports, validations, checkpoints.
+
+    Args:
+      setup: the task.
+      trainer: what is trained.
+      updates: what makes its updates.
+      arrays: the training split's tensors.
+      checkpoints: where its states are saved.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        trainer: Trainer,
+        updates: UpdateMaker,
+        arrays: Arrays,
+        checkpoints: Checkpoints,
+    ):
+        self.setup, self.trainer, self.updates = setup, trainer, updates
+        self.arrays, self.checkpoints = arrays, checkpoints
+        self.config, valid = setup.request.config.train, setup.arrays(setup.data, "valid")
+        self.evaluator = setup.evaluator(valid, self.config.validation_examples)
+        self.progress = Progress(setup.workdir, trainer.plan.num_updates, updates.batch_size)
+
+    def run(self, inputs: Sequence[tf.data.Dataset], stop: StopRequest) -> None:
+        """Makes the updates that are left, up to a request to stop.
+
+        Args:
+          inputs: each device's data set, from the trainer's update on.
+          stop: the request.
+
+        Raises:
+          FloatingPointError: a loss, a gradient or a weight is not finite.
+        """
+        trainer, plan, checkpoints = self.trainer, self.trainer.plan, self.checkpoints
+        num_done, compiled = int(trainer.update), set()
+        settings = {"shares": None, "options": {}}
+        self.updates.use(inputs, settings)
+        if trainer.shares() and not num_done:  # the first batches are drawn by error, too
+            self.validate()
+        self.progress.start(num_done)
+        while num_done < plan.num_updates and not stop.requested:
+            if settings != trainer.input_settings():
+                settings = trainer.input_settings()
+                inputs = self.setup.inputs(self.arrays, num_done, **settings)
+                self.updates.use(inputs, settings)
+            stage = plan.stage(num_done).name
+            compiles = self.setup.compiled and stage not in compiled
+            compiled.add(stage)
+            with refusals(f"stage {stage}"):
+                count = 1 if compiles else self._until_pause(num_done)
+                means, bad_update = self.updates.train(count)
+            num_done = int(trainer.update)
+            # Before anything is written: what is on disk stays good.
+            if bad_update >= 0:
+                raise self._not_finite(bad_update, "the loss or its gradient")
+            if names := trainer.not_finite():
+                raise self._not_finite(num_done, ", ".join(names))
+            if compiles:
+                self.progress.compilation(stage)
+            else:
+                self.progress.training(num_done, means, stage if self.setup.stages else None)
+            if num_done % self.config.evaluate_every_updates == 0 or plan.finished(num_done):
+                self.validate()
+            if checkpoints.due():
+                checkpoints.save()
+            self.progress.start(num_done)
+        checkpoints.save()
+
+    def _until_pause(self, num_done):
+        """How many updates come before something else is to be done."""
+        config = self.config
+        pauses = (
+            config.log_every_updates,
+            config.evaluate_every_updates,
+            config.checkpoint_every_updates,
+        )
+        left = [every - num_done % every for every in pauses]
+        return min(self.trainer.plan.updates_left(num_done), *left)
+
+    def validate(self) -> None:
+        """Evaluates on the validation split and keeps the weights with the lowest error on it.
+
+        If several have the same error, the last are kept. In stages, where another loss may raise
+        the error, the last weights and each stage's are kept.
+
+        Raises:
+          FloatingPointError: the loss or the error is not finite.
+        """
+        setup, trainer, checkpoints = self.setup, self.trainer, self.checkpoints
+        averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
+        with averaged:
+            results, loss = self.evaluator.results()
+            num_done = int(trainer.update)
+            if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
+                raise self._not_finite(num_done, "the validation's loss or error")
+            self.progress.validation(num_done, loss, results.metrics)
+            if trainer.sampler:
+                trainer.sampler.note(results)
+                self.progress.shares(num_done, trainer.shares())
+            error = results.error
+            best = setup.stages or error <= checkpoints.best_error.numpy()
+            reached = {"update": num_done, "validation_error": error, "validation": results.metrics}
+            contents = setup.variables, {**setup.about, **reached}, setup.task.constants
+            if best:
+                save_weights(setup.workdir / "weights.h5", *contents)
+            if setup.stages and (stage := trainer.plan.finished(num_done)):
+                save_weights(setup.stage_weights(stage.name), *contents)
+        if best:
+            checkpoints.save_best(error)
+
+    def _not_finite(self, update, what):
+        return FloatingPointError(
+            f"update {int(update)}: {what}: not finite; a lower train.learning_rate may help; "
+            f"the last good checkpoint is {self.checkpoints.latest or 'none'}"
+        )
