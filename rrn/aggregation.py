@@ -83,7 +83,7 @@ class Aggregation(tf.Module):
 
         Args:
           graph: who sends to whom.
-          nodes: `[nodes, node_size]`, the states h.
+          nodes: `[nodes, node_size]`, the states h, in a network float32.
           prepared: what `prepare` returned for this graph.
           edge_weights: `[*edge_shape]`, how often each edge counts, as for edge dropout; None for
             ones.

@@ -80,6 +80,7 @@ def loop(
                     output_gradients=[*to_parts, to_outputs[i]],
                     unconnected_gradients="zero",
                 )
+                to_parts = [tf.convert_to_tensor(part) for part in to_parts]  # a gather's is sparse
                 sums = [a + tf.cast(b, tf.float32) for a, b in zip(to_values, more, strict=True)]
                 return i - 1, to_parts, sums
 

@@ -285,7 +285,7 @@ class RecurrentRelationalNetwork(tf.Module):
     def _first_state(self, x):
         """The node update's (h, c) before the first step, of x `[nodes, hidden_size]`."""
         with _reads_of(self.node_update):
-            hidden, cell = self.node_update.initial_state(x)
+            hidden, cell = self.node_update.initial_state(self._for_update(x))
         return tf.cast(hidden, tf.float32), cell
 
     def _go_on(self, graph, state, x, first):
@@ -307,7 +307,7 @@ class RecurrentRelationalNetwork(tf.Module):
     def _prepare(self, graph, x, edges, globals_):
         """The `_PreparedStep` of x `[nodes, hidden_size]`."""
         with _reads_of(self.node_update):
-            of_x, kernel = self.node_update.prepare(x)
+            of_x, kernel = self.node_update.prepare(self._for_update(x))
         if isinstance(self.message_fn, MessageFunction):  # multiplies its last layer out with it
             messages = self.message_fn.prepare(graph, edges, globals_, kernel)
             return _PreparedStep(messages, None, of_x)
@@ -317,9 +317,11 @@ class RecurrentRelationalNetwork(tf.Module):
 
     def _messages(self, graph, hidden, prepared, edge_weights):
         """What every node hears, as the node update takes it."""
+        fast = isinstance(self.message_fn, MessageFunction)
+        hidden = hidden if fast else tf.cast(hidden, tf.float32)
         with _reads_of(self.message_fn):
             messages = self.message_fn(graph, hidden, prepared.messages, edge_weights)
-        if not isinstance(self.message_fn, MessageFunction):
+        if not fast:
             name = f"What the aggregation {type(self.message_fn).__name__} returns"
             sizes = [hidden.shape[0], self.message_fn.output_size]
             check_shape(name, messages, "[nodes, output_size]", sizes)
@@ -328,6 +330,10 @@ class RecurrentRelationalNetwork(tf.Module):
             messages = tf.matmul(tf.cast(messages, prepared.kernel.dtype), prepared.kernel)
         return messages
 
+    def _for_update(self, rows):
+        """Rows as the node update takes them; one of the user's is given float32 alone."""
+        return rows if isinstance(self.node_update, PostUpdate) else tf.cast(rows, tf.float32)
+
     def _update(self, messages, x, carried, begins):
         """The node update's new (h, c)."""
         update = self.node_update
@@ -335,7 +341,7 @@ class RecurrentRelationalNetwork(tf.Module):
         if isinstance(update, PostUpdate):
             return advance(messages, x, *carried)
         with _reads_of(update):
-            made = advance(tf.cast(messages, tf.float32), x, *carried)
+            made = advance(self._for_update(messages), x, *carried)
         name = f"What the node update {type(update).__name__} returns"
         if not isinstance(made, tuple) or len(made) != 2:
             got = type(made).__name__

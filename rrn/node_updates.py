@@ -37,20 +37,20 @@ class NodeUpdate(tf.Module):
           (h, c), as the first step's call takes them; here (x, ()). The first step's messages are
           those of x in any case.
         """
-        return tf.cast(x, tf.float32), ()
+        return x, ()
 
     def prepare(self, x: tf.Tensor) -> tuple[Any, tf.Tensor | None]:
         """Computes what is the same at every step.
 
         Args:
-          x: `[nodes, hidden_size]`, the nodes' inputs, in the network's `compute_dtype`.
+          x: `[nodes, hidden_size]`, the nodes' inputs.
 
         Returns:
           (what calls take for x, a nest of tensors; a matrix `[message_size, size]` by which the
-          messages are multiplied before a call takes them, None for no multiplication). Here x in
-          float32, and None.
+          messages are multiplied before a call takes them, None for no multiplication). Here x and
+          None.
         """
-        return tf.cast(x, tf.float32), None
+        return x, None
 
     def start(
         self, messages: tf.Tensor, x: Any, hidden: tf.Tensor, cell: Any

@@ -68,8 +68,10 @@ class Ring(Graph):
         return tf.repeat(globals_, self.nodes, axis=0)
 
 
-def test_the_network_takes_a_graph_of_ones_own():
-    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=GLOBAL)
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
+def test_the_network_takes_a_graph_of_ones_own(aggregate):
+    sizes = {"edge_size": EDGE, "global_size": GLOBAL}
+    network = RecurrentRelationalNetwork(3, 6, **sizes, aggregate=aggregate)
     randomize(network)
     features, edges, globals_ = normal(5, 3), normal(5, EDGE, seed=1), normal(1, GLOBAL, seed=2)
     ring = Ring(5)
