@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from benchmarks import timing
 from benchmarks.timing import Case
+from rrn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.compiling import compile_fast
 from rrn.data import training_inputs
 from rrn.distribute import keep_freed_memory, parse_devices, plan_placement
@@ -85,6 +86,15 @@ def variants(arguments, num_steps):
     """(steps, mode, compiled) of all rows of a batch size."""
     compiled = {"off": [False], "on": [True], "both": [False, True]}[arguments.compiled]
     return itertools.product(num_steps, arguments.modes, compiled)
+
+
+def take_the_general_path(network):
+    """Gives a `RecurrentRelationalNetwork` its own MLP as a message function of one's own."""
+    fast = network.message_fn
+    sizes, dtype = (fast.edge_size, fast.global_size), fast.mlp.layers[0].compute_dtype
+    function = ConcatenatedMLP(fast.mlp)
+    network.message_fn = EdgeMessages(function, fast.output_size, "sum", *sizes, dtype)
+    network.message_fn.mlp = fast.mlp  # whose kernels tasks regularize
 
 
 def training_step(create, config, arrays, compiled, num_batches=1):

@@ -29,7 +29,8 @@ TASKS = {
     "pretty_clevr": (lambda model: PrettyClevr(model, NAMES), pretty_clevr_config),
     "ages": (Ages, ages_config),
 }
-MODES = [f"{name} {dtype}" for name in ("plain", "rrn") for dtype in harness.DTYPES]
+FORMULATIONS = "plain", "rrn", "general"
+MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
 HIDDEN = 128
 NODES, EDGES = 8, 56  # of a question
 NUM_STEPS = {"pretty_clevr": 4, "ages": 8}
@@ -76,6 +77,8 @@ def training_step(name, mode, batch_size, compiled):
         task = create_task(config.model)
         if formulation == "plain":
             task.network.rrn = PlainNetwork(task.network.rrn)
+        if formulation == "general":
+            harness.take_the_general_path(task.network.rrn)
         return task
 
     return harness.training_step(create, config, random_arrays(), compiled)
@@ -100,6 +103,8 @@ def product_operations(name, formulation):
         own_edges, own_nodes = 2 * square, (5 + 4 + 4 * (1 - 1 / steps)) * square
     if formulation == "plain":
         on_edges, on_nodes = plain_edges, plain_nodes
+    elif formulation == "general":  # of the message function nothing is on nodes
+        on_edges, on_nodes, once = plain_edges, own_nodes - 2 * square, once + NODES * square
     else:
         on_edges, on_nodes, once = own_edges, own_nodes, once + NODES * square
     return 2 * 3 * (steps * (EDGES * on_edges + NODES * on_nodes + readout) + once)
@@ -108,7 +113,7 @@ def product_operations(name, formulation):
 def edge_bytes(name, formulation, dtype):
     """The least bytes of an edge in a step; None where nothing is written on edges."""
     distances, layers = (1, 1) if name == "pretty_clevr" else (0, 3)
-    if formulation == "plain":
+    if formulation != "rrn":
         return harness.plain_edge_bytes(2 * HIDDEN + distances, HIDDEN, layers, dtype)
     return None if layers == 1 else harness.own_edge_bytes(HIDDEN, layers, dtype)
 

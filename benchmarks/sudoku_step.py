@@ -6,7 +6,8 @@ interleaved; or its longest kernels, or the memory that each way takes.
 
 The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
 compiled TensorFlow function too. The boards hold random digits, which cost what others cost. "rrn
-recompute" keeps only h and c of every step for the backward pass. "compiled" is by XLA.
+recompute" keeps only h and c of every step for the backward pass. "general" is rrn with the same
+MLP as a message function of one's own, on the general path. "compiled" is by XLA.
 
 "made" is the time of making and tracing; the first call includes compiling. Counted are the
 floating-point operations of matrix products, forward and backward (twice forward), against the rate
@@ -28,9 +29,8 @@ from rrn import plain
 from rrn.config import replace
 from rrn.tasks.sudoku import Sudoku
 
-MODES = [
-    f"{name} {dtype}" for name in ("plain", "rrn", "rrn recompute") for dtype in harness.DTYPES
-]
+FORMULATIONS = "plain", "rrn", "rrn recompute", "general"
+MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
 HIDDEN, EMBEDDING, DIGITS, HIDDEN_LAYERS = 96, 16, 10, 3  # the paper's
 NODES, EDGES = 81, 1620  # of a board
 
@@ -66,7 +66,10 @@ def training_step(mode, batch_size, num_steps, compiled):
     task_class = PlainSudoku if "plain" in formulation else Sudoku
 
     def create():
-        return task_class(config.model)
+        task = task_class(config.model)
+        if "general" in formulation:
+            harness.take_the_general_path(task.network.rrn)
+        return task
 
     return harness.training_step(create, config, random_boards(batch_size), compiled)
 
@@ -78,17 +81,20 @@ def product_operations(formulation, num_steps):
     """
     square = HIDDEN**2
     on_nodes = 2 * square + 3 * square + 2 * 4 * square + HIDDEN * DIGITS
-    if formulation == "plain":
-        on_edges = 2 * square + 3 * square
-    else:  # linear layers in a row are one, and the first step's LSTM state is zero
-        on_edges, on_nodes = 2 * square, on_nodes - 4 * square / num_steps
+    on_edges = 2 * square + 3 * square
+    if formulation != "plain":  # linear layers in a row are one; the first LSTM state is zero
+        on_nodes -= 4 * square / num_steps
+    if formulation == "general":  # post and LSTM alone: two products of 96 x 96 less on nodes
+        on_nodes -= 2 * square
+    elif formulation == "rrn":  # of the message function two layers are on edges
+        on_edges = 2 * square
     once = NODES * (3 * EMBEDDING * HIDDEN + 3 * square)
     return 2 * 3 * (num_steps * (EDGES * on_edges + NODES * on_nodes) + once)
 
 
 def case(batch_size, num_steps, mode, compiled):
     formulation, dtype = mode.split()[0], mode.split()[-1]
-    if formulation == "plain":
+    if formulation in ("plain", "general"):
         edge_bytes = harness.plain_edge_bytes(2 * HIDDEN, HIDDEN, HIDDEN_LAYERS, dtype)
     else:
         edge_bytes = harness.own_edge_bytes(HIDDEN, HIDDEN_LAYERS, dtype)

@@ -5,6 +5,8 @@ The modules; none of them knows devices, files or configs:
     plain        the paper's equations, word for word: the page to read first
     network      the recurrent network: the same with fewer operations
     messages     the message function: sums of messages with few operations on edges
+    aggregation  any other message function: the interface, and the general path, edge by edge
+    node_updates what nodes make of messages: the interface, and the paper's
     graphs/      who sends to whom: the interface `Graph` and its four forms
     relu_sums    faster sums of messages: small graphs, one hidden layer
     edge_layers  faster sums of messages: regular graphs, more layers, bfloat16
@@ -12,7 +14,8 @@ The modules; none of them knows devices, files or configs:
     compiling    what XLA compiles, and what it keeps
     loops        many steps as a loop that XLA compiles once
     recompute    activations that are computed again in the backward pass
-    layers       dense layer, MLP, embedding, LSTM cell
+    layers       dense layer, MLP, embedding
+    cells        LSTM and GRU
     convolution  convolutions, for tasks on images
     sentences    an LSTM over words, each distinct beginning of a sentence once
     readout      one answer for each graph, its loss and accuracy
@@ -50,6 +53,8 @@ from typing import TYPE_CHECKING
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rrn.aggregation import Aggregation
+    from rrn.cells import GRUCell, LSTMCell
     from rrn.graphs import (
         FullyConnectedGraph,
         Graph,
@@ -58,22 +63,26 @@ if TYPE_CHECKING:
         SparseGraph,
         batch_graphs,
     )
-    from rrn.layers import MLP, Embedding, Linear, LSTMCell
+    from rrn.layers import MLP, Embedding, Linear
     from rrn.messages import MessageFunction
     from rrn.models import load, summary
     from rrn.network import RecurrentRelationalNetwork, RecurrentState
+    from rrn.node_updates import NodeUpdate
     from rrn.sentences import SentenceEncoder, prefix_tree
     from rrn.tasks.sudoku.application.solving import solve_sudoku
 
 __all__ = [
     "MLP",
+    "Aggregation",
     "Embedding",
     "FullyConnectedGraph",
+    "GRUCell",
     "Graph",
     "GraphUnion",
     "LSTMCell",
     "Linear",
     "MessageFunction",
+    "NodeUpdate",
     "RecurrentRelationalNetwork",
     "RecurrentState",
     "RegularGraph",
@@ -86,16 +95,6 @@ __all__ = [
     "summary",
 ]
 __version__ = "0.1.0"
-__getattr__ = lazy_names(
-    __name__,
-    __all__,
-    [
-        "graphs",
-        "layers",
-        "messages",
-        "network",
-        "sentences",
-        "models",
-        "tasks.sudoku.application.solving",
-    ],
-)
+MODULES = "graphs", "layers", "cells", "aggregation", "messages", "node_updates", "network"
+OTHERS = "sentences", "models", "tasks.sudoku.application.solving"
+__getattr__ = lazy_names(__name__, __all__, [*MODULES, *OTHERS])

@@ -13,18 +13,16 @@ writing tensors of edges, so that the fewest passes over them are the fastest wa
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-if TYPE_CHECKING:  # graphs take their sums from here
-    from rrn.graphs import RegularGraph
+from rrn.graphs import RegularGraph
 
 ONES = 8  # rows: a product with a single one is a sum to XLA
 
 
 def message_sums(
-    graph: "RegularGraph",
+    graph: RegularGraph,
     senders: tf.Tensor,
     receivers: tf.Tensor,
     weights: Sequence[tuple[tf.Tensor, tf.Tensor]],

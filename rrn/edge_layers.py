@@ -21,17 +21,14 @@ reason: oneDNN runs that in another way, on 12,960 edges in 1.1 ms where the pro
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from rrn import compiled_edge_layers
 from rrn.compiling import is_compiling
+from rrn.graphs import RegularGraph
 from rrn.layers import MLP
 from rrn.reading import read
-
-if TYPE_CHECKING:  # graphs take their sums from here
-    from rrn.graphs import RegularGraph
 
 BLOCK_EDGES = 2**13  # twice or half as many: as fast in an update, a tenth slower by themselves
 MAX_BLOCKS = 32  # of a large batch: each costs time to trace
@@ -41,18 +38,18 @@ _xla = functools.partial(tf.function, jit_compile=True, autograph=False)
 
 
 class EdgeLayerSums:
-    """Sums of messages, as `RegularGraph.fused_sums` returns them (see `rrn.graphs.FusedSums`).
+    """Sums of messages, as `rrn.messages.fused_sums` returns them.
 
     Args:
       graph: the graph.
       mlp: the message function, whose layers between the first and the last run on edges.
     """
 
-    def __init__(self, graph: "RegularGraph", mlp: MLP):
+    def __init__(self, graph: RegularGraph, mlp: MLP):
         self._graph, self._mlp = graph, mlp
 
     @staticmethod
-    def suits(graph: "RegularGraph", mlp: MLP, edge_size: int) -> bool:
+    def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
         """Whether the sums can be computed so, and are faster than with TensorFlow's gradient.
 
         In float32 an update took 0.94 to 0.97 of the time: too little for the seconds that
@@ -85,12 +82,12 @@ class EdgeLayerSums:
         """Computes the sums.
 
         Args:
-          senders, receivers, edge_weights: as of `rrn.graphs.FusedSums`. Weighted messages are
+          senders, receivers, edge_weights: as of `rrn.messages.FusedSums`. Weighted messages are
             summed with TensorFlow's gradient.
           edges, edge_kernel: None; there are no edges' features.
 
         Returns:
-          As of `rrn.graphs.FusedSums`.
+          As of `rrn.messages.FusedSums`.
         """
         if edge_weights is not None:
             on_edges = self._mlp.hidden_layers
@@ -101,7 +98,7 @@ class EdgeLayerSums:
 
 
 def message_sums(
-    graph: "RegularGraph",
+    graph: RegularGraph,
     senders: tf.Tensor,
     receivers: tf.Tensor,
     weights: Sequence[tuple[tf.Tensor, tf.Tensor]],

@@ -15,18 +15,19 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rrn import convolution, layers, network
-from rrn.reading import reading_scope
+from rrn import cells, convolution, layers, network
+from rrn.reading import checked_reads, reading_scope
 
 # What a saved model may name without `custom_objects`.
 MODULES = {
     module.__name__: module
     for module in (
+        cells.GRUCell,
+        cells.LSTMCell,
         convolution.Conv2D,
         convolution.ConvTranspose2D,
         layers.Embedding,
         layers.Linear,
-        layers.LSTMCell,
         layers.MLP,
         network.RecurrentRelationalNetwork,
     )
@@ -69,6 +70,12 @@ class ModuleLayer(keras.layers.Layer):
             raise ValueError(
                 f"ModuleLayer: arguments must be a dict of {found.__name__}'s, got a {got}"
             )
+        for name, value in (arguments or {}).items():
+            if isinstance(value, tf.Module):
+                raise ValueError(
+                    f"ModuleLayer: arguments are saved as JSON, got a module for {name}, a "
+                    f"{type(value).__name__}; a class of your own can make it, and be the layer's"
+                )
         # Keras tells the arguments apart by the signature of `call`: it has to be the module's.
         call = functools.partial(self.call)
         call.__signature__ = inspect.signature(functools.partial(found.__call__, None))
@@ -143,13 +150,5 @@ def _run(module, weights, *args, **kwargs):
     """Calls a module that reads weights in place of its variables."""
     pairs = zip(module.variables, weights, strict=True)
     given = {variable.ref(): tf.convert_to_tensor(weight) for variable, weight in pairs}
-    # The tape watches what is read otherwise, which no training moves.
-    with reading_scope(given), tf.GradientTape() as tape:
-        results = module(*args, **kwargs)
-    directly = [variable.name for variable in tape.watched_variables()]
-    if directly:
-        raise ValueError(
-            f"ModuleLayer: {type(module).__name__} must read its variables with rrn.reading.read, "
-            f"and read otherwise: {', '.join(directly)}"
-        )
-    return results
+    with reading_scope(given), checked_reads(f"ModuleLayer: {type(module).__name__}"):
+        return module(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Dense layers, MLP, embedding and LSTM cell: `tf.Module`s that know no device, file or config.
+"""Dense layers, MLP and embedding: `tf.Module`s that know no device, file or config.
 
 Initial values are the ones behind the paper's results: Glorot-uniform kernels and embeddings, zero
 biases. `compute_dtype` is the type of the matrix products; variables are always float32.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.checks import check_integers, check_shape, check_sizes, check_width, float_type, shape_of
+from rrn.checks import check_integers, check_sizes, check_width, float_type
 from rrn.reading import read
 
 SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
@@ -252,106 +252,3 @@ class Embedding(tf.Module):
         """
         check_integers(f"Embedding {self.name!r}: ids", ids)
         return tf.gather(read(self.table), ids)
-
-
-class LSTMCell(tf.Module):
-    """LSTM with one kernel w `[input_size + hidden_size, 4 * hidden_size]` and a bias b.
-
-        i, j, f, o = split([x, h] w + b)        in this order
-        c' = σ(f + 1) c + σ(i) tanh(j)          forget bias 1, added in the forward pass
-        h' = σ(o) tanh(c')
-
-    Products run in `compute_dtype`; gates and state are float32.
-
-    Args:
-      input_size: the size of x.
-      hidden_size: the size of h and c.
-      compute_dtype: the type of the products.
-      name: the first part of the variables' names.
-
-    Raises:
-      ValueError: a size is below 1, or compute_dtype is no type of floats.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        compute_dtype: tf.DType | str = tf.float32,
-        name: str = "lstm",
-    ):
-        super().__init__(name=name)
-        check_sizes(f"LSTMCell {name!r}", input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size = input_size, hidden_size
-        with self.name_scope:
-            self.linear = Linear(input_size + hidden_size, 4 * hidden_size, compute_dtype)
-
-    def __call__(
-        self, x: tf.Tensor, state: Sequence[tf.Tensor] | None = None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Makes one step.
-
-        Args:
-          x: `[rows, input_size]`.
-          state: (h, c), each `[rows, hidden_size]`; None for zeros, which take fewer operations.
-
-        Returns:
-          The new (h, c), each `[rows, hidden_size]`.
-
-        Raises:
-          ValueError: x or a state has another shape, or state is no pair.
-        """
-        name, rows = f"LSTMCell {self.name!r}", shape_of(x)[0]
-        check_shape(f"{name}: x", x, "[rows, input_size]", [None, self.input_size])
-        if state is not None:
-            if not isinstance(state, (list, tuple)) or len(state) != 2:
-                got = type(state).__name__
-                raise ValueError(f"{name}: state must be a pair of tensors, (h, c), got a {got}")
-            for part, given in zip("hc", state, strict=True):
-                axes = "[rows, hidden_size]"
-                check_shape(f"{name}: {part}", given, axes, [rows, self.hidden_size])
-        dtype = self.linear.compute_dtype
-        return self.advance(x, state, read(self.linear.w, dtype), read(self.linear.b, dtype))
-
-    def following(self, layer: Linear) -> tuple[tf.Tensor, tf.Tensor]:
-        """Multiplies out a linear layer without activation and the cell that follows it.
-
-        Args:
-          layer: a layer whose output is the cell's x.
-
-        Returns:
-          (kernel, bias) for `advance`, which then takes the layer's input in place of its output:
-          `[layer's input_size + hidden_size, 4 * hidden_size]` and `[4 * hidden_size]`.
-        """
-        w_x, w_h = self.linear.split_kernel([-1, self.hidden_size])
-        w, b = layer.followed_by(w_x)
-        return tf.concat([w, w_h], axis=0), b + read(self.linear.b, b.dtype)
-
-    def advance(
-        self,
-        x: tf.Tensor,
-        state: Sequence[tf.Tensor] | None,
-        kernel: tf.Tensor,
-        bias: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Makes one step with another kernel and bias in place of the cell's own.
-
-        Args:
-          x: `[rows, size]`.
-          state: (h, c), each `[rows, hidden_size]`; None for zeros.
-          kernel: `[size + hidden_size, 4 * hidden_size]`.
-          bias: `[4 * hidden_size]`.
-
-        Returns:
-          The new (h, c), each `[rows, hidden_size]`.
-        """
-        if state is None:
-            kernel = kernel[: -self.hidden_size]
-        else:
-            x = tf.concat([tf.cast(part, kernel.dtype) for part in (x, state[0])], axis=1)
-        gates = bias_add(self.linear.product(x, kernel), bias)
-        i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
-        c = tf.sigmoid(i) * tf.tanh(j)
-        if state is not None:
-            c += tf.sigmoid(f + 1.0) * state[1]
-        return tf.sigmoid(o) * tf.tanh(c), c

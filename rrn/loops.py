@@ -18,11 +18,12 @@ def loop(
 ) -> tuple[Any, tf.Tensor]:
     """Changes a state several times.
 
-    Gradients flow to the state and to constants of floats, and to nothing else that `turn` uses.
+    Gradients flow to floats of the state and of the constants, and to nothing else that `turn`
+    uses.
 
     Args:
       turn: a function from the state and the constants to the new state and a float32 output.
-      state: a nest of float32 tensors.
+      state: a nest of tensors; those of floats are float32.
       constants: a nest of tensors, and of anything else, that stay the same.
       turns: how often, at least once.
       output_shape: the shape of a turn's output.
@@ -32,7 +33,16 @@ def loop(
     """
     leaves = tf.nest.flatten(constants)
     places = [i for i, x in enumerate(leaves) if tf.is_tensor(x) and x.dtype.is_floating]
-    size = len(tf.nest.flatten(state))
+    floating = [part.dtype.is_floating for part in tf.nest.flatten(state)]
+    size = len(floating)
+
+    def floats(parts):
+        return [part for part, is_float in zip(parts, floating, strict=True) if is_float]
+
+    def with_floats(parts, values):
+        """The parts, those of floats replaced by values."""
+        values = iter(values)
+        return [next(values) if f else part for part, f in zip(parts, floating, strict=True)]
 
     def run_turn(parts, values):
         filled = list(leaves)
@@ -51,7 +61,8 @@ def loop(
             parts, output = run_turn(parts, values)
             return i + 1, parts, kept, outputs.write(i, output)
 
-        arrays = [_array(turns, part.shape) for part in parts], _array(turns, output_shape)
+        arrays = [_array(turns, part.shape, part.dtype) for part in parts]
+        arrays = arrays, _array(turns, output_shape)
         _, last, kept, outputs = _while(lambda i: i < turns, forward, (0, parts, *arrays), turns)
         befores = [array.stack() for array in kept]
 
@@ -61,22 +72,23 @@ def loop(
             def backward(i, to_parts, to_values):
                 parts = [before[i] for before in befores]
                 with tf.GradientTape() as tape:
-                    tape.watch([parts, values])
+                    tape.watch([floats(parts), values])
                     new_parts, output = run_turn(parts, values)
                 to_parts, more = tape.gradient(
-                    [*new_parts, output],
-                    (parts, values),
+                    [*floats(new_parts), output],
+                    (floats(parts), values),
                     output_gradients=[*to_parts, to_outputs[i]],
                     unconnected_gradients="zero",
                 )
+                to_parts = [tf.convert_to_tensor(part) for part in to_parts]  # a gather's is sparse
                 sums = [a + tf.cast(b, tf.float32) for a, b in zip(to_values, more, strict=True)]
                 return i - 1, to_parts, sums
 
             zeros = [tf.zeros(value.shape) for value in values]
-            begin = turns - 1, to_last, zeros
+            begin = turns - 1, floats(to_last), zeros
             _, to_parts, to_values = _while(lambda i: i >= 0, backward, begin, turns)
             casts = [tf.cast(a, b.dtype) for a, b in zip(to_values, values, strict=True)]
-            return [*to_parts, *casts]
+            return [*with_floats([None] * size, to_parts), *casts]
 
         return [*last, outputs.stack()], gradient
 
@@ -84,8 +96,8 @@ def loop(
     return tf.nest.pack_sequence_as(state, last), outputs
 
 
-def _array(size, shape):
-    return tf.TensorArray(tf.float32, size, element_shape=shape)
+def _array(size, shape, dtype=tf.float32):
+    return tf.TensorArray(dtype, size, element_shape=shape)
 
 
 def _while(more, body, begin, turns):

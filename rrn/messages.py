@@ -8,19 +8,69 @@
 - The products with edge features and with globals do not change from step to step, and are
   computed once.
 
-The result is that of `rrn.plain.messages` and `rrn.plain.sum_messages`.
+The result is that of `rrn.plain.messages` and `rrn.plain.sum_messages`. This holds for an MLP and
+for sums alone; any other message function takes the general path, `rrn.aggregation`.
+`make_aggregation` chooses.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
+from rrn.aggregation import Aggregation, ConcatenatedMLP, EdgeMessages
 from rrn.checks import check_shape, check_sizes
-from rrn.graphs import EdgeValues, Graph
-from rrn.graphs.checks import check_edges, check_globals, check_graph
+from rrn.edge_layers import EdgeLayerSums
+from rrn.graphs import EdgeValues, Graph, RegularGraph
+from rrn.graphs.checks import check_edges
 from rrn.layers import MLP
 from rrn.reading import read
+from rrn.relu_sums import ReluSums
+
+
+class FusedSums(Protocol):
+    """Sums of messages with the layers on edges built in; what `fused_sums` returns."""
+
+    def __call__(
+        self,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: EdgeValues | None = None,
+        edge_kernel: tf.Tensor | None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
+
+        Args:
+          senders, receivers: `[nodes, size]`, the s_i and the r_j.
+          edges: the edges' features `[*edge_shape, edge_size]`, None without.
+          edge_kernel: `[edge_size, size]`, K; None without edges.
+          edge_weights: `[*edge_shape]`, None for ones.
+
+        Returns:
+          `[nodes, output_size]`; the j-th row is node j's sum.
+        """
+
+
+def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
+    """Finds a faster way to sum the messages of an MLP than `Graph.message_sums`.
+
+    Args:
+      graph: who sends to whom.
+      mlp: the message function. On edges run its `hidden_layers`: a ReLU, then each layer between
+        the first and the last with a ReLU after it.
+      edge_size: the number of an edge's features.
+
+    Returns:
+      A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or None
+      if there is no faster way for this graph and MLP.
+    """
+    if isinstance(graph, RegularGraph):
+        if ReluSums.suits(graph, mlp, edge_size):
+            return ReluSums(graph)
+        if EdgeLayerSums.suits(graph, mlp, edge_size):
+            return EdgeLayerSums(graph, mlp)
+    return None
 
 
 class PreparedMessages(NamedTuple):
@@ -30,8 +80,8 @@ class PreparedMessages(NamedTuple):
       sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
         multiply h_i and h_j.
       edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
-      edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where the graph
-        has fused sums, the features themselves. None without edge features.
+      edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where there are
+        fused sums, the features themselves. None without edge features.
       global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
         without globals.
       output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or
@@ -49,7 +99,7 @@ class PreparedMessages(NamedTuple):
     summed_biases: tf.Tensor
 
 
-class MessageFunction(tf.Module):
+class MessageFunction(Aggregation):
     """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node.
 
     f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
@@ -79,15 +129,14 @@ class MessageFunction(tf.Module):
         compute_dtype: tf.DType | str = tf.float32,
         name: str = "message_fn",
     ):
-        super().__init__(name=name)
-        self.node_size, self.edge_size, self.global_size = node_size, edge_size, global_size
+        super().__init__(output_size, edge_size, global_size, name)
+        self.node_size = node_size
         if not isinstance(hidden_sizes, Sequence) or not hidden_sizes:
             raise ValueError(
                 "MessageFunction: hidden_sizes must be a list of sizes, for at least one hidden "
                 f"layer, got {hidden_sizes!r}"
             )
-        check_sizes("MessageFunction", node_size=node_size, output_size=output_size)
-        check_sizes("MessageFunction", 0, edge_size=edge_size, global_size=global_size)
+        check_sizes("MessageFunction", node_size=node_size)
         input_size = 2 * node_size + edge_size + global_size
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
 
@@ -114,13 +163,13 @@ class MessageFunction(tf.Module):
           ValueError: edges or globals are missing, are given to a message function without, or do
             not fit the graph.
         """
-        self._check_values(graph, edges, globals_)
+        super().prepare(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
         sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
         if edges is None:
             edge_kernel = None
-        elif self._fused_sums(graph) is None:
+        elif fused_sums(graph, self.mlp, self.edge_size) is None:
             edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
         global_terms = None
         if globals_ is not None:
@@ -175,9 +224,9 @@ class MessageFunction(tf.Module):
             receivers = first.add_bias(receivers)
         else:
             receivers += prepared.global_terms
-        edges, fused_sums = prepared.edges, self._fused_sums(graph)
-        if fused_sums is not None:
-            sums = fused_sums(senders, receivers, edges, prepared.edge_kernel, edge_weights)
+        edges, fused = prepared.edges, fused_sums(graph, self.mlp, self.edge_size)
+        if fused is not None:
+            sums = fused(senders, receivers, edges, prepared.edge_kernel, edge_weights)
         else:
             on_edges = self.mlp.hidden_layers
             sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
@@ -186,21 +235,60 @@ class MessageFunction(tf.Module):
             biases = _summed_biases(prepared.output_bias, graph, edge_weights)
         return last.product(sums, prepared.output_kernel) + biases
 
-    def _check_values(self, graph, edges, globals_):
-        """Refuses edges and globals that do not fit the message function or the graph."""
-        check_graph("MessageFunction", graph)
-        if (edges is None, globals_ is None) != (self.edge_size == 0, self.global_size == 0):
-            got = ["None" if x is None else "values" for x in (edges, globals_)]
-            raise ValueError(
-                f"MessageFunction was made for edge_size={self.edge_size} and "
-                f"global_size={self.global_size}, got edges={got[0]} and globals_={got[1]}"
-            )
-        check_edges("MessageFunction: edges", graph, edges, self.edge_size)
-        if globals_ is not None:
-            check_globals("MessageFunction: globals_", graph, globals_, self.global_size)
 
-    def _fused_sums(self, graph):
-        return graph.fused_sums(self.mlp, self.edge_size)
+def make_aggregation(
+    message_fn: tf.Module | None,
+    aggregate: str,
+    hidden_size: int,
+    hidden_sizes: Sequence[int],
+    edge_size: int,
+    global_size: int,
+    compute_dtype: tf.DType | str,
+) -> Aggregation:
+    """Chooses how a network's messages are computed.
+
+    The sum of an MLP's messages has few operations on edges, `MessageFunction`. Everything else is
+    called on every edge, `EdgeMessages`, but for an `Aggregation`, which does what it likes.
+
+    Args:
+      message_fn: a module that is called on every edge, an `Aggregation`, or None for an MLP.
+      aggregate: see `EdgeMessages`.
+      hidden_size: the size of a node's state and of a message.
+      hidden_sizes: the sizes of the MLP's ReLU layers.
+      edge_size, global_size, compute_dtype: see `EdgeMessages`.
+
+    Returns:
+      The aggregation.
+
+    Raises:
+      ValueError: message_fn is none of these, or an `Aggregation` made for other sizes or with an
+        aggregate beside it; or see `EdgeMessages`.
+    """
+    sizes = edge_size, global_size
+    if isinstance(message_fn, Aggregation):
+        _check_given(message_fn, aggregate, *sizes)
+        return message_fn
+    if message_fn is None and aggregate == "sum":
+        return MessageFunction(hidden_size, hidden_sizes, hidden_size, *sizes, compute_dtype)
+    if message_fn is None:
+        outputs = hidden_size + (aggregate == "softmax")
+        all_sizes = [2 * hidden_size + edge_size + global_size, *hidden_sizes, outputs]
+        mlp = MLP(all_sizes, compute_dtype, name="message_fn")
+        message_fn = ConcatenatedMLP(mlp, scored=aggregate == "softmax")
+    return EdgeMessages(message_fn, hidden_size, aggregate, *sizes, compute_dtype)
+
+
+def _check_given(aggregation, aggregate, edge_size, global_size):
+    """Refuses what an `Aggregation` has by itself and is given otherwise."""
+    name = f"message_fn is the aggregation {type(aggregation).__name__}"
+    if aggregate != "sum":
+        raise ValueError(f"{name}, which aggregates by itself: aggregate must not be given")
+    own = aggregation.edge_size, aggregation.global_size
+    if (edge_size, global_size) not in (own, (0, 0)):
+        raise ValueError(
+            f"{name}, made for edge_size={own[0]} and global_size={own[1]}; the network is given "
+            f"edge_size={edge_size} and global_size={global_size}"
+        )
 
 
 def _summed_biases(bias, graph, edge_weights=None):

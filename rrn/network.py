@@ -7,23 +7,29 @@ for word; read that page first. Here it is the same with fewer operations:
 - Two linear layers in a row are multiplied out once for all steps: the message function's last with
   the first of post, and the last of post with the LSTM's.
 - The products with x do not change from step to step, and are computed once.
+
+The network is open: any module may be the message function (`rrn.aggregation`) and the node update
+(`rrn.node_updates`). What stands above is of the default parts.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from rrn.aggregation import EdgeMessages
 from rrn.checks import check_shape, check_sizes, float_type
 from rrn.compiling import is_compiling
 from rrn.graphs import EdgeValues, Graph
 from rrn.graphs.checks import check_edge_values, check_graph
-from rrn.layers import MLP, LSTMCell
+from rrn.layers import MLP
 from rrn.loops import loop
-from rrn.messages import MessageFunction, PreparedMessages
+from rrn.messages import MessageFunction, make_aggregation
+from rrn.node_updates import CELLS, NodeUpdate, PostUpdate, as_state
 from rrn.noting import note
 from rrn.random import dropout_weights
-from rrn.reading import reading_scope, values_of
+from rrn.reading import checked_reads, reading_scope, values_of
 from rrn.recompute import recomputed
 
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
@@ -37,13 +43,15 @@ class RecurrentState(NamedTuple):
 
     Attributes:
       hidden: `[nodes, hidden_size]`.
-      cell: the LSTM's cell state `[nodes, hidden_size]`, None without LSTM.
+      cell: what the node update keeps beside h. Of the LSTM it is the cell state
+        `[nodes, hidden_size]`; of the GRU and without a cell (), nothing; of an update of one's own
+        any nest of tensors `[nodes, ...]`.
       started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
-        are zero.
+        mean nothing.
     """
 
     hidden: tf.Tensor
-    cell: tf.Tensor | None
+    cell: Any
     started: tf.Tensor
 
 
@@ -51,14 +59,14 @@ class _PreparedStep(NamedTuple):
     """What a network computes once for all steps.
 
     messages: the message function's part.
-    input_terms: `[nodes, hidden_size]`, what x contributes to post's first layer, bias included.
-    kernels: with LSTM, the kernel and bias of post's last layer and the LSTM multiplied out;
-      without, the rows of post's first kernel that multiply h.
+    kernel: what is left to multiply messages by before the node update takes them, None for
+      nothing.
+    x: the node update's part.
     """
 
-    messages: PreparedMessages
-    input_terms: tf.Tensor
-    kernels: Sequence[tf.Tensor]
+    messages: Any
+    kernel: tf.Tensor | None
+    x: Any
 
 
 class RecurrentRelationalNetwork(tf.Module):
@@ -70,7 +78,7 @@ class RecurrentRelationalNetwork(tf.Module):
         z(t)       = node_fn([m(t), x])              the paper's post
         h(t), c(t) = LSTM(z(t), h(t-1), c(t-1))
 
-    or, without LSTM,
+    or, without a recurrent cell,
 
         h(t)       = node_fn([m(t), x, h(t-1)])
 
@@ -84,13 +92,19 @@ class RecurrentRelationalNetwork(tf.Module):
       num_hidden_layers: the number of ReLU layers of input_fn, message_fn and node_fn each.
       edge_size: the number of an edge's features, 0 without.
       global_size: the number of a graph's globals, 0 without.
-      lstm: whether an LSTM updates the nodes.
+      node_update: "lstm", "gru" (`rrn.GRUCell`) or None, each after or with an MLP, node_fn; or an
+        `rrn.NodeUpdate` of one's own in the place of both.
       compute_dtype: the type of matrix products and of what runs on edges; states are float32.
+      message_fn: None for an MLP; or a module of one's own that is called on every edge, see
+        `rrn.aggregation.EdgeMessages`; or an `rrn.Aggregation`, which does the whole of it.
+      aggregate: what becomes of the messages to a node, "sum", "mean", "max" or "softmax". Sums of
+        the MLP's messages are the fast way; everything else takes the general path, see
+        `rrn.aggregation.EdgeMessages`.
       name: the module's name.
 
     Raises:
-      ValueError: a size is below 1 (edge_size and global_size: below 0), or compute_dtype is no
-        type of floats.
+      ValueError: a size is below 1 (edge_size and global_size: below 0), compute_dtype is no type
+        of floats, or a part is none that is named above.
     """
 
     def __init__(
@@ -100,8 +114,10 @@ class RecurrentRelationalNetwork(tf.Module):
         num_hidden_layers: int = 3,
         edge_size: int = 0,
         global_size: int = 0,
-        lstm: bool = True,
+        node_update: str | NodeUpdate | None = "lstm",
         compute_dtype: tf.DType | str = tf.float32,
+        message_fn: tf.Module | None = None,
+        aggregate: str = "sum",
         name: str = "rrn",
     ):
         super().__init__(name=name)
@@ -109,16 +125,25 @@ class RecurrentRelationalNetwork(tf.Module):
         sizes = {"input_size": input_size, "hidden_size": hidden_size}
         check_sizes(module, **sizes, num_hidden_layers=num_hidden_layers)
         float_type(f"{module}: compute_dtype", compute_dtype)
+        if not (isinstance(node_update, NodeUpdate) or node_update in (*CELLS, None)):
+            cells = ", ".join(map(repr, CELLS))
+            raise ValueError(
+                f"{module}: node_update must be one of {cells}, None or an rrn.NodeUpdate, got "
+                f"{node_update!r}"
+            )
         self.input_size, self.hidden_size = input_size, hidden_size
         hidden = [hidden_size] * num_hidden_layers
         self.input_fn = MLP([input_size, *hidden, hidden_size], compute_dtype, name="input_fn")
-        self.message_fn = MessageFunction(
-            hidden_size, hidden, hidden_size, edge_size, global_size, compute_dtype
+        self.message_fn = make_aggregation(
+            message_fn, aggregate, hidden_size, hidden, edge_size, global_size, compute_dtype
         )
-        self._node_fn_inputs = [hidden_size] * (2 if lstm else 3)
-        sizes = [sum(self._node_fn_inputs), *hidden, hidden_size]
-        self.node_fn = MLP(sizes, compute_dtype, name="node_fn")
-        self.lstm = LSTMCell(hidden_size, hidden_size, compute_dtype) if lstm else None
+        self.node_fn = self.lstm = None
+        if not isinstance(node_update, NodeUpdate):
+            message_size, cell = self.message_fn.output_size, node_update
+            node_update = PostUpdate(message_size, hidden_size, hidden, cell, compute_dtype)
+            self.node_fn = node_update.node_fn
+            self.lstm = node_update.cell if cell == "lstm" else None
+        self.node_update = node_update
 
     def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
         """Makes the state of nodes that have made no step.
@@ -129,12 +154,9 @@ class RecurrentRelationalNetwork(tf.Module):
         Returns:
           A state of zeros.
         """
-        zeros = tf.zeros([num_nodes, self.hidden_size])
-        return RecurrentState(
-            hidden=zeros,
-            cell=zeros if self.lstm else None,
-            started=tf.zeros([num_nodes], tf.bool),
-        )
+        state = self._first_state(tf.zeros([num_nodes, self.hidden_size]))
+        hidden, cell = tf.nest.map_structure(tf.zeros_like, state)
+        return RecurrentState(hidden, cell, started=tf.zeros([num_nodes], tf.bool))
 
     def __call__(
         self,
@@ -200,103 +222,138 @@ class RecurrentRelationalNetwork(tf.Module):
             graph, or messages are to be dropped without `uniform`.
         """
         check_sizes("RecurrentRelationalNetwork", num_steps=num_steps)
-        self._check_values(graph, features, state)
+        self._check_values(graph, features)
         _check_dropout("RecurrentRelationalNetwork", edge_keep_probability, uniform)
         x = self.input_fn(features)
         prepared = self._prepare(graph, x, edges, globals_)
+        hidden, first = x, self._first_state(x)
+        carried = first
+        if state is not None:
+            hidden, carried = self._go_on(graph, state, x, first)
 
-        def advance(step, hidden, lstm_state, prepared):
+        def advance(step, hidden, carried, prepared):
             weights = None
             if edge_keep_probability < 1.0:
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
-            return self._advance(graph, hidden, lstm_state, prepared, weights)
+            begins = state is None and step == 0
+            messages = self._messages(graph, hidden, prepared, weights)
+            return self._update(messages, prepared.x, carried, begins)
 
         if recompute:
-            modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
+            modules = self.message_fn, self.node_update
             advance = recomputed(advance, [v for m in modules for v in m.trainable_variables])
-        hidden, lstm_state, states = x, None, []
-        if state is not None:
-            hidden = tf.where(state.started[:, None], state.hidden, tf.cast(x, tf.float32))
-            lstm_state = (state.hidden, state.cell) if self.lstm else None
+        states = []
         if is_compiling() and num_steps > UNROLLED_STEPS and not uniform:
-            states, lstm_state = self._loop(advance, num_steps, hidden, lstm_state, prepared)
+            states, carried = self._loop(advance, num_steps, hidden, carried, prepared)
         else:
             for step in range(num_steps):
                 with tf.name_scope(f"step_{step + 1}"):
-                    lstm_state = advance(step, hidden, lstm_state, prepared)
-                    hidden = lstm_state[0]
+                    carried = advance(step, hidden, carried, prepared)
+                    hidden = carried[0]
                     note("hidden", hidden)
                 states.append(hidden)
-        cell = lstm_state[1] if self.lstm else None
         started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
-        return states, RecurrentState(states[-1], cell, started)
+        return states, RecurrentState(*carried, started)
 
-    def _loop(self, advance, num_steps, hidden, lstm_state, prepared):
+    def _loop(self, advance, num_steps, hidden, carried, prepared):
         """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c))."""
         block = max(d for d in range(1, UNROLLED_STEPS + 1) if num_steps % d == 0)
-        modules = [m for m in (self.message_fn, self.node_fn, self.lstm) if m]
+        modules = self.message_fn, self.node_update
         values = values_of(variable for module in modules for variable in module.variables)
-        hidden = tf.cast(hidden, tf.float32)
-        if self.lstm and lstm_state is None:
-            lstm_state = tf.zeros_like(hidden), tf.zeros_like(hidden)
 
         def turn(state, constants):
-            (hidden, lstm_state), states = state, []
+            (hidden, carried), states = state, []
             prepared, given = constants
             with reading_scope(dict(zip(values, given, strict=True))):
                 for _ in range(block):
-                    lstm_state = advance(0, hidden, lstm_state, prepared)
-                    hidden = lstm_state[0]
+                    carried = advance(None, hidden, carried, prepared)
+                    hidden = carried[0]
                     states.append(hidden)
-            return (hidden, lstm_state), tf.stack(states)
+            return (hidden, carried), tf.stack(states)
 
-        begin, shape = (hidden, lstm_state or (hidden,)), [block, *hidden.shape]
+        begin, shape = (tf.cast(hidden, tf.float32), carried), [block, *hidden.shape]
         constants = prepared, list(values.values())
-        (_, lstm_state), states = loop(turn, begin, constants, num_steps // block, shape)
-        return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), lstm_state
+        (_, carried), states = loop(turn, begin, constants, num_steps // block, shape)
+        return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), carried
 
-    def _check_values(self, graph, features, state):
-        """Refuses features and a state that do not fit the network or the graph."""
+    def _check_values(self, graph, features):
+        """Refuses features that do not fit the network or the graph."""
         check_graph("RecurrentRelationalNetwork", graph)
-        nodes = graph.known_sizes().nodes
         name, axes = "RecurrentRelationalNetwork: features", "[nodes, input_size]"
-        check_shape(name, features, axes, [nodes, self.input_size])
-        if state is not None:
-            self._check_state(state, nodes)
+        check_shape(name, features, axes, [graph.known_sizes().nodes, self.input_size])
 
-    def _check_state(self, state, nodes):
+    def _first_state(self, x):
+        """The node update's (h, c) before the first step, of x `[nodes, hidden_size]`."""
+        with _reads_of(self.node_update):
+            hidden, cell = self.node_update.initial_state(self._for_update(x))
+        return tf.cast(hidden, tf.float32), cell
+
+    def _go_on(self, graph, state, x, first):
+        """(h of the messages, the node update's (h, c)) with which nodes go on from a state."""
+        name, nodes = "RecurrentRelationalNetwork: state", graph.known_sizes().nodes
         if not isinstance(state, RecurrentState):
             got = type(state).__name__
-            raise ValueError(
-                f"RecurrentRelationalNetwork: state must be a RecurrentState, got a {got}"
-            )
-        for part in ("hidden", "cell") if self.lstm else ("hidden",):
-            name, axes = f"RecurrentRelationalNetwork: state.{part}", "[nodes, hidden_size]"
-            check_shape(name, getattr(state, part), axes, [nodes, self.hidden_size])
-        name = "RecurrentRelationalNetwork: state.started"
-        check_shape(name, state.started, "[nodes]", [nodes])
+            raise ValueError(f"{name} must be a RecurrentState, got a {got}")
+        carried = as_state(f"{name}.", state.hidden, state.cell, first)
+        check_shape(f"{name}.started", state.started, "[nodes]", [nodes])
+
+        def where_started(old, new):
+            started = tf.reshape(state.started, [-1] + [1] * (old.shape.rank - 1))
+            return tf.where(started, old, new)
+
+        hidden = where_started(carried[0], tf.cast(x, tf.float32))
+        return hidden, tf.nest.map_structure(where_started, carried, first)
 
     def _prepare(self, graph, x, edges, globals_):
         """The `_PreparedStep` of x `[nodes, hidden_size]`."""
-        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
-        message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._node_fn_inputs)
-        input_terms = first.add_bias(first.product(x, x_kernel))
-        messages = self.message_fn.prepare(graph, edges, globals_, next_kernel=message_kernel)
-        kernels = self.lstm.following(last) if self.lstm else hidden_kernel
-        return _PreparedStep(messages, input_terms, kernels)
+        with _reads_of(self.node_update):
+            of_x, kernel = self.node_update.prepare(self._for_update(x))
+        if isinstance(self.message_fn, MessageFunction):  # multiplies its last layer out with it
+            messages = self.message_fn.prepare(graph, edges, globals_, kernel)
+            return _PreparedStep(messages, None, of_x)
+        with _reads_of(self.message_fn):
+            messages = self.message_fn.prepare(graph, edges, globals_)
+        return _PreparedStep(messages, kernel, of_x)
 
-    def _advance(self, graph, hidden, lstm_state, prepared, edge_weights):
-        """One step: the new (h, c), or (h,) without LSTM."""
-        first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
-        messages = self.message_fn(graph, hidden, prepared.messages, edge_weights)
+    def _messages(self, graph, hidden, prepared, edge_weights):
+        """What every node hears, as the node update takes it."""
+        fast = isinstance(self.message_fn, MessageFunction)
+        hidden = hidden if fast else tf.cast(hidden, tf.float32)
+        with _reads_of(self.message_fn):
+            messages = self.message_fn(graph, hidden, prepared.messages, edge_weights)
+        if not fast:
+            name = f"What the aggregation {type(self.message_fn).__name__} returns"
+            sizes = [hidden.shape[0], self.message_fn.output_size]
+            check_shape(name, messages, "[nodes, output_size]", sizes)
         note("message_sums", messages)
-        z = messages + prepared.input_terms
-        if self.lstm:
-            z = self.node_fn.hidden_layers(z)
-            return self.lstm.advance(z, lstm_state, *prepared.kernels)
-        (hidden_kernel,) = prepared.kernels
-        z = self.node_fn.hidden_layers(z + first.product(hidden, hidden_kernel))
-        return (tf.cast(last(z), tf.float32),)
+        if prepared.kernel is not None:
+            messages = tf.matmul(tf.cast(messages, prepared.kernel.dtype), prepared.kernel)
+        return messages
+
+    def _for_update(self, rows):
+        """Rows as the node update takes them; one of the user's is given float32 alone."""
+        return rows if isinstance(self.node_update, PostUpdate) else tf.cast(rows, tf.float32)
+
+    def _update(self, messages, x, carried, begins):
+        """The node update's new (h, c)."""
+        update = self.node_update
+        advance = update.start if begins else update
+        if isinstance(update, PostUpdate):
+            return advance(messages, x, *carried)
+        with _reads_of(update):
+            made = advance(self._for_update(messages), x, *carried)
+        name = f"What the node update {type(update).__name__} returns"
+        if not isinstance(made, tuple) or len(made) != 2:
+            got = type(made).__name__
+            raise ValueError(f"{name} must be a pair (hidden, cell), got a {got}")
+        return as_state(f"{name}: ", *made, carried)
+
+
+def _reads_of(part):
+    """A scope for what a part does: those of a user's have their reads checked."""
+    if isinstance(part, (MessageFunction, EdgeMessages, PostUpdate)):
+        return contextlib.nullcontext()
+    return checked_reads(type(part).__name__)
 
 
 def edge_dropout(

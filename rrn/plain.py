@@ -27,7 +27,9 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.layers import Embedding, LSTMCell
+from rrn.cells import LSTMCell
+from rrn.layers import Embedding
+from rrn.messages import MessageFunction
 from rrn.network import RecurrentRelationalNetwork
 from rrn.sentences import SentenceEncoder
 
@@ -140,7 +142,8 @@ def hidden_states(
     """Equations 1 to 3 over all steps, with a network's variables.
 
     Args:
-      network: the network. Its `input_fn` is pre, its `message_fn.mlp` f, its `node_fn` post.
+      network: the network, of the paper's parts: its `input_fn` is pre, its `message_fn.mlp` f, its
+        `node_fn` post, and its node update the LSTM or None.
       senders, receivers: integers `[edges]`.
       features: `[nodes, input_size]`.
       num_steps: the number of steps, T.
@@ -149,7 +152,16 @@ def hidden_states(
 
     Returns:
       The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`.
+
+    Raises:
+      ValueError: the network has other parts, which the paper has no equations for.
     """
+    papers = network.node_fn is not None and network.node_update.cell is network.lstm
+    if not papers or not isinstance(network.message_fn, MessageFunction):
+        raise ValueError(
+            "plain.hidden_states: network must have the default message_fn and aggregate, and "
+            f'node_update "lstm" or None, got {network.message_fn} and {network.node_update}'
+        )
     x = network.input_fn(features)
     if edges is not None:
         edges = tf.cast(edges, x.dtype)

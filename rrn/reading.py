@@ -80,7 +80,7 @@ class ReadingScope:
 
     def __init__(self, given: Mapping[Any, tf.Tensor] | None = None):
         self.counts = {}
-        self._given, self._tensors = given or {}, {}
+        self.given, self._tensors = given or {}, {}
 
     def read(self, variable: Variable, dtype: tf.DType) -> tf.Tensor:
         """Reads a variable, once for each type.
@@ -99,7 +99,7 @@ class ReadingScope:
                 parts = [self.read(shard, dtype) for shard in variable.variables]
                 self._tensors[key] = tf.concat(parts, variable.axis)
             elif dtype == variable.dtype:
-                given = self._given.get(variable.ref())
+                given = self.given.get(variable.ref())
                 self._tensors[key] = tf.convert_to_tensor(variable) if given is None else given
                 self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1
             else:
@@ -123,6 +123,35 @@ def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[Read
         yield _local.scope
     finally:
         _local.scope = outer
+
+
+@contextlib.contextmanager
+def checked_reads(name: str) -> Iterator[None]:
+    """Within it, code of a user's reads its variables with `read` where reads are given values.
+
+    Read otherwise, a variable there is none that gradients reach or that XLA can read.
+
+    Args:
+      name: whose code it is, for the message.
+
+    Yields:
+      None.
+
+    Raises:
+      ValueError: at its end, where trainable variables were read otherwise.
+    """
+    scope = getattr(_local, "scope", None)
+    if scope is None or not scope.given:
+        yield
+        return
+    with tf.GradientTape() as tape:
+        yield
+    directly = [variable.name for variable in tape.watched_variables()]
+    if directly:
+        raise ValueError(
+            f"{name} must read its variables with rrn.reading.read, and read otherwise: "
+            f"{', '.join(directly)}"
+        )
 
 
 def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:

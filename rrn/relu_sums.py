@@ -11,29 +11,26 @@ are sums of the same kind, so they write no pair either.
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import xla
+from rrn.graphs import RegularGraph
 from rrn.layers import MLP
-
-if TYPE_CHECKING:  # graphs take their sums from here
-    from rrn.graphs import RegularGraph
 
 SMALL_GRAPH = 16  # nodes; in larger graphs most pairs are no edges, and loops over pairs are slow
 FEW_FEATURES = 4  # of an edge; features are multiplied again for every pair, at every step
 
 
 class ReluSums:
-    """Sums of messages, as `RegularGraph.fused_sums` returns them (see `rrn.graphs.FusedSums`).
+    """Sums of messages, as `rrn.messages.fused_sums` returns them.
 
     Args:
       graph: the graph.
     """
 
-    def __init__(self, graph: "RegularGraph"):
+    def __init__(self, graph: RegularGraph):
         neighbours = graph.known_neighbours
         nodes, k = self._shape = neighbours.shape
         # The place of each pair's edge in rows of k + 1 edges, of which the last is no edge.
@@ -42,7 +39,7 @@ class ReluSums:
         self._places = np.arange(nodes) * (k + 1) + number  # [senders, receivers]
 
     @staticmethod
-    def suits(graph: "RegularGraph", mlp: MLP, edge_size: int) -> bool:
+    def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
         """Whether the sums can be computed so, and are faster than edge by edge.
 
         Args:
@@ -72,10 +69,10 @@ class ReluSums:
         """Computes the sums.
 
         Args:
-          senders, receivers, edges, edge_kernel, edge_weights: as of `rrn.graphs.FusedSums`.
+          senders, receivers, edges, edge_kernel, edge_weights: as of `rrn.messages.FusedSums`.
 
         Returns:
-          As of `rrn.graphs.FusedSums`.
+          As of `rrn.messages.FusedSums`.
         """
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights

@@ -4,8 +4,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from rrn.cells import LSTMCell
 from rrn.checks import check_integers, check_shape, check_sizes, shape_of
-from rrn.layers import Embedding, LSTMCell
+from rrn.layers import Embedding
 
 
 def prefix_tree(

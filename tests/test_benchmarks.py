@@ -107,11 +107,12 @@ def run(benchmark, monkeypatch, tmp_path, *flags):
 
 
 def test_sudoku_step(monkeypatch, tmp_path, capsys):
-    modes = ["plain float32", "rrn float32", "rrn recompute bfloat16"]
+    modes = ["plain float32", "rrn float32", "rrn recompute bfloat16", "general float32"]
     rows = run(sudoku_step, monkeypatch, tmp_path, "--num_steps", "2", "--modes", *modes)
     assert [row["mode"] for row in rows] == modes
     assert all(math.isfinite(row["share_of_product"] * row["share_of_copy"]) for row in rows)
-    plain, own, _ = rows
+    plain, own, _, general = rows
+    assert own["gigaflop"] < general["gigaflop"] < plain["gigaflop"]
     assert own["speedup"] == pytest.approx(plain["milliseconds"] / own["milliseconds"])
     assert "board-steps/s" in capsys.readouterr().out
 
@@ -137,9 +138,10 @@ def test_babi_step(small_babi_h5, monkeypatch, tmp_path):
 
 
 def test_objects_step(monkeypatch, tmp_path):
-    rows = run(objects_step, monkeypatch, tmp_path, "--modes", "rrn float32")
-    assert [row["mode"] for row in rows] == ["pretty_clevr rrn float32", "ages rrn float32"]
-    assert ["share_of_copy" in row for row in rows] == [False, True]
+    rows = run(objects_step, monkeypatch, tmp_path, "--modes", "rrn float32", "general float32")
+    ways = [f"{task} {way} float32" for task in objects_step.TASKS for way in ("rrn", "general")]
+    assert [row["mode"] for row in rows] == ways
+    assert ["share_of_copy" in row for row in rows] == [False, True, True, True]
 
 
 @pytest.mark.slow

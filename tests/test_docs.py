@@ -3,6 +3,7 @@ parse; and what it links to or names exists.
 """
 
 import argparse
+import ast
 import importlib
 import itertools
 import os
@@ -75,6 +76,7 @@ def test_the_python_of_every_document_is_run_by_a_test():
         "docs/guide/export.md",
         "docs/guide/keras.md",
         "docs/guide/modules.md",
+        "docs/guide/own_network.md",
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
         "docs/guide/towers.md",
@@ -106,6 +108,19 @@ def test_the_python_of_modules_md_runs(tmp_path, monkeypatch, capsys):
     out_of_reach = 100 * (results["distances"].numpy() == results["CLASSES"] - 1).mean()
     assert float(printed[-1][1]) > out_of_reach + 5  # more than the most frequent answer gives
     assert (tmp_path / "distances.h5").exists()
+
+
+def test_the_python_of_own_network_md_learns_and_its_parts_are_short(tmp_path, monkeypatch, capsys):
+    code = python_of("docs/guide/own_network.md")
+    parts = [node for node in ast.parse(code).body if isinstance(node, ast.ClassDef)]
+    assert [part.name for part in parts] == ["Attention", "Residual", "NeighbourMean"]
+    assert max(part.end_lineno - part.lineno + 1 for part in parts) < 20
+    code, replaced = re.subn(r"(NUM_UPDATES = .*), 300$", r"\1, 60", code, flags=re.MULTILINE)
+    assert replaced == 1
+    results = run(code, tmp_path, monkeypatch)
+    first, last = re.findall(r"([\d.]+) at", capsys.readouterr().out)
+    assert float(last) < 0.02 < 0.5 < float(first)  # 0.02 is the variance of the answers
+    assert [states.shape for states in results["states"]] == [(64 * 8, 16)] * 4
 
 
 @pytest.mark.slow

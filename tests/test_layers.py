@@ -1,10 +1,10 @@
-"""Dense layers, MLP, embedding and LSTM cell against NumPy."""
+"""Dense layers, MLP and embedding against NumPy."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.layers import MLP, SUM_PARTS, Embedding, Linear, LSTMCell, bias_add
+from rrn.layers import MLP, SUM_PARTS, Embedding, Linear, bias_add
 from tests.compare import assert_close, names_and_shapes, randomize
 
 
@@ -26,7 +26,6 @@ def normal(*shape, seed=0):
             },
         ),
         (lambda: Embedding(7, 3), {"embedding/table": (7, 3)}),
-        (lambda: LSTMCell(3, 5), {"lstm/linear/w": (8, 20), "lstm/linear/b": (20,)}),
     ],
 )
 def test_variables_are_named_by_their_place(make, expected):
@@ -39,7 +38,6 @@ def test_variables_are_named_by_their_place(make, expected):
     [
         lambda dtype: Linear(300, 500, dtype),
         lambda dtype: MLP([300, 500], dtype),
-        lambda dtype: LSTMCell(300, 125, dtype),
         lambda dtype: Embedding(300, 500),
     ],
 )
@@ -195,65 +193,11 @@ def test_embeddings_gradient_is_sparse():
     np.testing.assert_array_equal(tf.convert_to_tensor(gradient), expected)
 
 
-def test_lstm_cell_equals_a_numpy_loop_over_several_steps():
-    cell, inputs = LSTMCell(3, 4), 2 * normal(6, 5, 3)
-    randomize(cell)
-    w, b = (v.numpy().astype(np.float64) for v in (cell.linear.w, cell.linear.b))
-
-    def sigmoid(x):
-        return 1 / (1 + np.exp(-x))
-
-    state, h, c = None, np.zeros([5, 4]), np.zeros([5, 4])
-    for x in inputs:
-        state = cell(x, state)
-        i, j, f, o = np.split(np.concatenate([x, h], axis=1) @ w + b, 4, axis=1)
-        c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j)
-        h = sigmoid(o) * np.tanh(c)
-        np.testing.assert_allclose(state[0], h, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(state[1], c, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("with_state", [True, False])
-def test_an_lstm_cell_following_a_linear_layer_equals_the_two_in_value_and_gradient(with_state):
-    layer, cell, x = Linear(6, 3), LSTMCell(3, 4), tf.constant(normal(5, 6))
-    randomize(layer)
-    randomize(cell, seed=1)
-    state = [tf.constant(normal(5, 4, seed=2 + i)) for i in range(2)] if with_state else None
-    sources = [x, *(state or []), *layer.variables, *cell.variables]
-    weights = normal(2, 5, 4, seed=4)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(sources)
-        results = cell.advance(x, state, *cell.following(layer)), cell(layer(x), state)
-        losses = [tf.reduce_sum(tf.stack(result) * weights) for result in results]
-    assert_close(*[tf.stack(result) for result in results], 1e-6)
-    for source in sources:
-        assert_close(*[tape.gradient(loss, source) for loss in losses])
-
-
-def test_no_lstm_state_equals_zeros_in_value_and_gradient():
-    cell, x = LSTMCell(3, 4), tf.constant(normal(5, 3))
-    randomize(cell)
-    sources = [x, *cell.variables]
-
-    def outputs_and_gradients(state):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            h, c = cell(x, state)
-            loss = tf.reduce_sum(h * h + c)
-        return [h, c, *tape.gradient(loss, sources)]
-
-    without = outputs_and_gradients(None)
-    zeros = outputs_and_gradients((tf.zeros([5, 4]), tf.zeros([5, 4])))
-    for actual, expected in zip(without, zeros, strict=True):
-        assert_close(actual, expected, 1e-6)
-
-
 @pytest.mark.parametrize(
     "make",
     [
         lambda dtype: Linear(64, 32, dtype),
         lambda dtype: MLP([64, 48, 48, 32], dtype),
-        lambda dtype: LSTMCell(64, 32, dtype),
     ],
 )
 def test_bfloat16_is_close_to_float32(make):
@@ -261,17 +205,10 @@ def test_bfloat16_is_close_to_float32(make):
     for from_, to in zip(exact.variables, rounded.variables, strict=True):
         to.assign(from_)
     x = normal(50, 64)
-    expected, actual = (tf.nest.flatten(module(x))[0] for module in (exact, rounded))
-    assert actual.dtype == (tf.float32 if isinstance(exact, LSTMCell) else tf.bfloat16)
+    expected, actual = (module(x) for module in (exact, rounded))
+    assert actual.dtype == tf.bfloat16
     error = tf.norm(tf.cast(actual, tf.float32) - expected) / tf.norm(expected)
     assert 0 < error < 0.01
-
-
-def test_lstm_state_is_float32_under_bfloat16():
-    cell = LSTMCell(3, 4, tf.bfloat16)
-    state = cell(normal(2, 3))
-    state = cell(normal(2, 3), state)
-    assert [s.dtype for s in state] == [tf.float32] * 2
 
 
 @pytest.mark.parametrize(
@@ -289,24 +226,9 @@ def test_lstm_state_is_float32_under_bfloat16():
         (lambda: Linear(3, 2)(None), "Linear 'linear': x must be .* of numbers, got None"),
         (lambda: MLP([3, 0, 2]), r"MLP 'mlp': sizes\[1\] must be .* at least 1, got 0"),
         (lambda: Embedding(0, 3), "Embedding 'embedding': vocabulary_size must be .*, got 0"),
-        (lambda: LSTMCell(3, 0), "LSTMCell 'lstm': hidden_size must be .* at least 1, got 0"),
-        (lambda: LSTMCell(3, 3, tf.bool), "compute_dtype must be a type of floats, .* got tf.bool"),
         (lambda: Linear(3, 2)(tf.ones([4, 5])), r"x must have .*input_size\] = .*3\), got \(4, 5"),
         (lambda: Linear(3, 2)(1.0), r"Linear 'linear': x must have .*3\), got \(\)"),
         (lambda: MLP([3, 2, 2])(tf.ones([4, 5])), r"MLP 'mlp': x must have .*3\), got \(4, 5\)"),
-        (lambda: LSTMCell(3, 2)(tf.ones([4, 2])), r"LSTMCell 'lstm': x must .*3\), got \(4, 2\)"),
-        (
-            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), [tf.ones([4, 2]), tf.ones([1, 2])]),
-            r"LSTMCell 'lstm': c must have shape .* = \(4, 2\), got \(1, 2\)",
-        ),
-        (
-            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), tf.ones([4, 2])),
-            r"LSTMCell 'lstm': state must be a pair of tensors, \(h, c\), got a EagerTensor",
-        ),
-        (
-            lambda: LSTMCell(3, 2)(tf.ones([4, 3]), [tf.ones([4, 2])]),
-            r"LSTMCell 'lstm': state must be a pair of tensors, \(h, c\), got a list",
-        ),
     ],
 )
 def test_a_wrong_size_type_or_shape_is_named(make, message):

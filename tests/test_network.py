@@ -68,8 +68,10 @@ class Ring(Graph):
         return tf.repeat(globals_, self.nodes, axis=0)
 
 
-def test_the_network_takes_a_graph_of_ones_own():
-    network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, global_size=GLOBAL)
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
+def test_the_network_takes_a_graph_of_ones_own(aggregate):
+    sizes = {"edge_size": EDGE, "global_size": GLOBAL}
+    network = RecurrentRelationalNetwork(3, 6, **sizes, aggregate=aggregate)
     randomize(network)
     features, edges, globals_ = normal(5, 3), normal(5, EDGE, seed=1), normal(1, GLOBAL, seed=2)
     ring = Ring(5)
@@ -79,39 +81,10 @@ def test_the_network_takes_a_graph_of_ones_own():
         assert_close(actual, same)
 
 
-class SummedAtOnce(SparseGraph):
-    """Has a way of its own to sum the messages of one hidden layer."""
-
-    def fused_sums(self, mlp, edge_size):
-        return self.sums if len(mlp.layers) == 2 else None
-
-    def sums(self, senders, receivers, edges=None, edge_kernel=None, edge_weights=None):
-        edges = None if edges is None else tf.matmul(edges, edge_kernel)
-        return super().message_sums(tf.nn.relu, senders, receivers, edges, edge_weights)
-
-    def message_sums(self, *_):
-        raise AssertionError("the graph has fused sums")
-
-
-@pytest.mark.parametrize("edge_size", [0, EDGE])
-def test_a_graphs_fused_sums_take_the_place_of_message_sums(edge_size):
-    network = RecurrentRelationalNetwork(3, 6, num_hidden_layers=1, edge_size=edge_size)
-    randomize(network)
-    ends = [0, 1, 1, 2, 3], [1, 0, 2, 2, 1]
-    features, edges = normal(4, 3), normal(5, EDGE, seed=1) if edge_size else None
-    dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws}
-    states = network(SummedAtOnce(*ends, 4), features, 3, edges, **dropout)
-    expected = network(SparseGraph(*ends, 4), features, 3, edges, **dropout)
-    for actual, same in zip(states, expected, strict=True):
-        assert_close(actual, same)
-    with pytest.raises(AssertionError, match="fused"):
-        RecurrentRelationalNetwork(3, 6)(SummedAtOnce(*ends, 4), features, 1)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("options", ["", "edges", "globals", "edges globals"])
-@pytest.mark.parametrize("lstm", [True, False])
-def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, lstm):
+@pytest.mark.parametrize("node_update", ["lstm", None])
+def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, node_update):
     graph, pairs, node_graph, real, num_graphs = make_case(form)
     edges = draw_edges(graph, EDGE) if "edges" in options else None
     globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
@@ -122,7 +95,7 @@ def test_the_network_equals_the_plain_formulation_over_3_steps(form, options, ls
         num_hidden_layers=1 if options == "edges" else 3,
         edge_size=0 if edges is None else EDGE,
         global_size=0 if globals_ is None else GLOBAL,
-        lstm=lstm,
+        node_update=node_update,
     )
     randomize(network)
     senders, receivers = zip(*pairs, strict=True)
@@ -148,8 +121,9 @@ def test_recomputing_changes_neither_states_nor_gradients(form, options, dtype, 
         inputs = [draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)]
     dropout = {"edge_keep_probability": 0.6, "uniform": keyed_draws} if "dropout" in options else {}
     # In float32 products round as the order of their sums is; in float64 they do not show it.
+    node_update = None if options == "no lstm" else "lstm"
     network = RecurrentRelationalNetwork(
-        3, 6, lstm=options != "no lstm", compute_dtype=dtype, **sizes
+        3, 6, node_update=node_update, compute_dtype=dtype, **sizes
     )
     features = normal(len(real), 3, seed=2)
     randomize(network)
@@ -345,10 +319,10 @@ def test_the_same_variables_serve_any_number_of_steps():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("lstm", [True, False])
-def test_segments_one_after_the_other_are_one_run(form, lstm):
+@pytest.mark.parametrize("node_update", ["lstm", None])
+def test_segments_one_after_the_other_are_one_run(form, node_update):
     graph, _, _, real, _ = make_case(form)
-    network = RecurrentRelationalNetwork(3, 6, lstm=lstm)
+    network = RecurrentRelationalNetwork(3, 6, node_update=node_update)
     randomize(network)
     features = normal(len(real), 3)
     whole = network(graph, features, 5)

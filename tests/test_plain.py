@@ -36,10 +36,10 @@ def lstm_of_numpy(cell, x, h, c):
     return sigmoid(o) * np.tanh(c), c
 
 
-@pytest.mark.parametrize("lstm", [True, False])
+@pytest.mark.parametrize("node_update", ["lstm", None])
 @pytest.mark.parametrize("edge_size", [0, 2])
-def test_hidden_states_equal_loops_over_edges_and_nodes(edge_size, lstm):
-    network = RecurrentRelationalNetwork(2, HIDDEN, 1, edge_size=edge_size, lstm=lstm)
+def test_hidden_states_equal_loops_over_edges_and_nodes(edge_size, node_update):
+    network = RecurrentRelationalNetwork(2, HIDDEN, 1, edge_size, node_update=node_update)
     randomize(network)
     features, edges = normal(3, 2), normal(4, edge_size, seed=1)
     states = plain.hidden_states(
@@ -53,7 +53,7 @@ def test_hidden_states_equal_loops_over_edges_and_nodes(edge_size, lstm):
         sums = np.zeros([3, HIDDEN])
         for i, j, e in zip(SENDERS, RECEIVERS, edges, strict=True):
             sums[j] += f(np.r_[hidden[i], hidden[j], e])
-        if lstm:
+        if node_update:
             z = [post(np.r_[sums[j], x[j]]) for j in range(3)]
             nodes = [lstm_of_numpy(network.lstm, z[j], h[j], c[j]) for j in range(3)]
             h, c = zip(*nodes, strict=True)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rrn import MLP, RegularGraph
+from rrn.messages import fused_sums
 from rrn.relu_sums import ReluSums
 from tests.compare import assert_close
 from tests.graph_cases import draw_edges
@@ -43,7 +44,7 @@ def test_they_are_for_one_hidden_layer_small_graphs_and_few_features_without_dou
     ring = [[(i - 1) % 17, (i + 1) % 17] for i in range(17)]
     small, mlp = RegularGraph(SMALL, 3), MLP([5, 5, 5])
     assert ReluSums.suits(small, mlp, edge_size=0) and ReluSums.suits(small, mlp, edge_size=4)
-    assert isinstance(small.fused_sums(mlp, edge_size=4), ReluSums)
+    assert isinstance(fused_sums(small, mlp, edge_size=4), ReluSums)
     assert not ReluSums.suits(small, mlp, edge_size=5)
     assert not ReluSums.suits(small, MLP([5, 5, 5, 5]), edge_size=0)
     assert not ReluSums.suits(RegularGraph(ring, 3), mlp, edge_size=0)

@@ -23,16 +23,16 @@ checks.py           wrong values of nodes, edges and graphs, named
 
 from rrn.graphs.batching import batch_graphs
 from rrn.graphs.fully_connected import FullyConnectedGraph
-from rrn.graphs.graph import EdgeFunction, EdgeValues, FusedSums, Graph, GraphValue, KnownSizes
+from rrn.graphs.graph import EdgeEnds, EdgeFunction, EdgeValues, Graph, GraphValue, KnownSizes
 from rrn.graphs.regular import RegularGraph, all_others
 from rrn.graphs.sparse import SparseGraph
 from rrn.graphs.union import GraphUnion
 
 __all__ = [
+    "EdgeEnds",
     "EdgeFunction",
     "EdgeValues",
     "FullyConnectedGraph",
-    "FusedSums",
     "Graph",
     "GraphUnion",
     "GraphValue",

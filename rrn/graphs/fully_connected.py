@@ -11,7 +11,7 @@ from rrn.graphs.checks import (
     check_nodes,
     known_value,
 )
-from rrn.graphs.graph import EdgeFunction, GraphValue, KnownSizes
+from rrn.graphs.graph import EdgeEnds, EdgeFunction, GraphValue, KnownSizes
 
 
 class FullyConnectedGraph(GraphValue):
@@ -51,6 +51,15 @@ class FullyConnectedGraph(GraphValue):
         pairs = tf.where(real[:, :, None] & real[:, None, :])
         place, sender, receiver = tf.unstack(tf.cast(pairs, tf.int32), axis=1)
         return place * nodes + sender, place * nodes + receiver
+
+    def edge_ends(self) -> EdgeEnds:
+        batch, nodes = self._sizes()
+        numbers = tf.reshape(tf.range(batch * nodes), [batch, nodes])
+        shape, real = [batch, nodes, nodes], self.mask > 0
+        senders = tf.broadcast_to(numbers[:, :, None], shape)
+        receivers = tf.broadcast_to(numbers[:, None, :], shape)
+        present = real[:, :, None] & real[:, None, :]
+        return EdgeEnds(*(tf.reshape(x, [-1]) for x in (senders, receivers, present)))
 
     def message_sums(
         self,

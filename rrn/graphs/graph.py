@@ -2,11 +2,9 @@
 
 import abc
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import tensorflow as tf
-
-from rrn.layers import MLP
 
 # A value for every edge: a tensor, or for a `GraphUnion` a list with the values of each part.
 EdgeValues = tf.Tensor | list
@@ -14,28 +12,19 @@ EdgeValues = tf.Tensor | list
 EdgeFunction = Callable[[tf.Tensor], tf.Tensor]
 
 
-class FusedSums(Protocol):
-    """Sums of messages with the layers on edges built in; what `Graph.fused_sums` returns."""
+class EdgeEnds(NamedTuple):
+    """Where every edge runs, in the order of values of edges, row by row.
 
-    def __call__(
-        self,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: EdgeValues | None = None,
-        edge_kernel: tf.Tensor | None = None,
-        edge_weights: EdgeValues | None = None,
-    ) -> tf.Tensor:
-        """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
+    Attributes:
+      senders, receivers: integers `[rows]`; the k-th edge runs from node senders[k] to node
+        receivers[k].
+      present: booleans `[rows]`, False for what has a place in the edge shape and is no edge, as
+        those from and to padding nodes; None where all are edges.
+    """
 
-        Args:
-          senders, receivers: `[nodes, size]`, the s_i and the r_j.
-          edges: the edges' features `[*edge_shape, edge_size]`, None without.
-          edge_kernel: `[edge_size, size]`, K; None without edges.
-          edge_weights: `[*edge_shape]`, None for ones.
-
-        Returns:
-          `[nodes, output_size]`; the j-th row is node j's sum.
-        """
+    senders: tf.Tensor
+    receivers: tf.Tensor
+    present: tf.Tensor | None = None
 
 
 class KnownSizes(NamedTuple):
@@ -56,8 +45,8 @@ class Graph(abc.ABC):
     """What the network asks of a graph, or of a batch of graphs.
 
     A class of your own that inherits from `Graph` and has these methods works in the network as
-    well as the four forms here; only `known_sizes`, `fused_sums` and `validate` may be left as
-    they are. One that inherits from `GraphValue` can be an argument of a `tf.function`, too.
+    well as the four forms here; only `known_sizes`, `edge_ends` and `validate` may be left as they
+    are. One that inherits from `GraphValue` can be an argument of a `tf.function`, too.
 
     Values of edges are given in the graph's edge shape: features as `[*edge_shape, edge_size]` and
     weights as `[*edge_shape]`.
@@ -88,6 +77,14 @@ class Graph(abc.ABC):
           receivers[k].
         """
 
+    def edge_ends(self) -> EdgeEnds:
+        """Lists the ends of everything that has a place in the edge shape.
+
+        Returns:
+          The ends; by default those of `edge_list`, which is right where that leaves out none.
+        """
+        return EdgeEnds(*self.edge_list())
+
     @abc.abstractmethod
     def message_sums(
         self,
@@ -108,20 +105,6 @@ class Graph(abc.ABC):
         Returns:
           `[nodes, output_size]`. Messages of any type are added in float32.
         """
-
-    def fused_sums(self, mlp: MLP, edge_size: int) -> FusedSums | None:
-        """Offers a faster way to sum the messages of an MLP.
-
-        Args:
-          mlp: the message function. On edges run its `hidden_layers`: a ReLU, then each layer
-            between the first and the last with a ReLU after it.
-          edge_size: the number of an edge's features.
-
-        Returns:
-          A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or
-          None if the graph has no faster way for this MLP.
-        """
-        return None
 
     @abc.abstractmethod
     def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:

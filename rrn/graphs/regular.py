@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from rrn.checks import check_sizes
 from rrn.compiling import is_compiling
-from rrn.edge_layers import EdgeLayerSums
 from rrn.graphs.checks import (
     check_edges,
     check_globals,
@@ -19,9 +18,7 @@ from rrn.graphs.checks import (
     known_value,
     validate_indices,
 )
-from rrn.graphs.graph import EdgeFunction, FusedSums, GraphValue, KnownSizes
-from rrn.layers import MLP
-from rrn.relu_sums import ReluSums
+from rrn.graphs.graph import EdgeFunction, GraphValue, KnownSizes
 
 BLOCK_EDGES = 2**14  # a CPU is fastest where a block's edges stay in its cache
 
@@ -113,13 +110,6 @@ class RegularGraph(GraphValue):
             strict=True,
         )
         return tf.concat([self._block_sums(edge_fn, *block) for block in blocks], axis=0)
-
-    def fused_sums(self, mlp: MLP, edge_size: int) -> FusedSums | None:
-        if ReluSums.suits(self, mlp, edge_size):
-            return ReluSums(self)
-        if EdgeLayerSums.suits(self, mlp, edge_size):
-            return EdgeLayerSums(self, mlp)
-        return None
 
     def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
         check_edges("RegularGraph.degrees: edge_weights", self, edge_weights)

@@ -14,7 +14,7 @@ from rrn.graphs.checks import (
     index_tensor,
     known_value,
 )
-from rrn.graphs.graph import EdgeFunction, Graph, GraphValue, KnownSizes
+from rrn.graphs.graph import EdgeEnds, EdgeFunction, Graph, GraphValue, KnownSizes
 
 
 class GraphUnion(GraphValue):
@@ -75,11 +75,14 @@ class GraphUnion(GraphValue):
         return [part.edge_shape() for part in self.parts]
 
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
-        firsts = tf.unstack(tf.cumsum(self.part_nodes, exclusive=True), len(self.parts))
-        lists = [part.edge_list() for part in self.parts]
-        shifted = [(s + first, r + first) for (s, r), first in zip(lists, firsts, strict=True)]
-        senders, receivers = zip(*shifted, strict=True)
-        return tf.concat(senders, axis=0), tf.concat(receivers, axis=0)
+        return self._joined([part.edge_list() for part in self.parts])
+
+    def edge_ends(self) -> EdgeEnds:
+        ends = [part.edge_ends() for part in self.parts]
+        present = [
+            tf.ones_like(e.senders, tf.bool) if e.present is None else e.present for e in ends
+        ]
+        return EdgeEnds(*self._joined([e[:2] for e in ends]), tf.concat(present, axis=0))
 
     def message_sums(
         self,
@@ -138,6 +141,13 @@ class GraphUnion(GraphValue):
                 raise ValueError(
                     f"GraphUnion: {name} must be what the parts have, {right}, got {got}"
                 )
+
+    def _joined(self, lists):
+        """The parts' (senders, receivers) one after the other, with numbers in the whole union."""
+        firsts = tf.unstack(tf.cumsum(self.part_nodes, exclusive=True), len(self.parts))
+        shifted = [(s + first, r + first) for (s, r), first in zip(lists, firsts, strict=True)]
+        senders, receivers = zip(*shifted, strict=True)
+        return tf.concat(senders, axis=0), tf.concat(receivers, axis=0)
 
     def _split(self, nodes):
         return tf.split(nodes, self.part_nodes, num=len(self.parts))

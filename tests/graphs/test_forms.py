@@ -65,6 +65,21 @@ def test_the_edge_list_is_the_cases(form):
     assert list(zip(np.array(senders), np.array(receivers), strict=True)) == pairs
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_ends_of_edges_are_in_the_order_of_values_of_edges(form):
+    graph, pairs, *_ = make_case(form)
+    senders, receivers, present = graph.edge_ends()
+    places = tf.nest.map_structure(
+        lambda s: tf.reshape(tf.range(tf.reduce_prod(s)), s), graph.edge_shape()
+    )
+    assert len(senders) == sum(tf.size(part).numpy() for part in tf.nest.flatten(places))
+    present = tf.ones_like(senders, tf.bool) if present is None else present
+    ends = tf.stack([senders, receivers], axis=1)
+    assert [tuple(pair) for pair in tf.boolean_mask(ends, present).numpy()] == pairs
+    if form != "union":  # whose parts' places begin at 0 each
+        assert by_edge(graph, places).numpy().tolist() == np.flatnonzero(present).tolist()
+
+
 def test_hand_computed_sparse_sums():
     # Node 2 hears 0 and 1: (1 + 30) + (2 + 30) = 63; node 0 hears 2: 3 + 10 = 13; node 1 nobody.
     graph = SparseGraph([0, 1, 2], [2, 2, 0], 3)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rrn import MLP, RecurrentRelationalNetwork, RegularGraph, SparseGraph
 from rrn.edge_layers import EdgeLayerSums
+from rrn.messages import fused_sums
 from rrn.relu_sums import ReluSums
 from tests.compare import assert_close, randomize
 from tests.graph_cases import FORMS, draw_edges, make_case
@@ -84,7 +85,7 @@ def test_neighbours_are_known_within_a_function_that_takes_the_graph():
 
     @tf.function(autograph=False)
     def take(graph):
-        found.append([graph.fused_sums(mlp, edge_size=0) for mlp in (one, more)])
+        found.append([fused_sums(graph, mlp, edge_size=0) for mlp in (one, more)])
         assert tf.get_static_value(graph.neighbours) is None
         return tf.size(graph.neighbours)
 

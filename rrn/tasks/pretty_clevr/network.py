@@ -45,7 +45,7 @@ class PrettyClevrNetwork(tf.Module):
             hidden_size=hidden,
             num_hidden_layers=1,
             edge_size=1,
-            lstm=False,
+            node_update=None,
             compute_dtype=config.compute_dtype,
         )
         self.readout = MLP([hidden, hidden, CLASSES], name="readout")
