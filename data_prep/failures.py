@@ -120,7 +120,7 @@ def find_place(error: BaseException, outside: str) -> str | None:
 
     Args:
       error: what was raised while the file was executed; errors that it was wrapped into count.
-      outside: the path of the file that executes it, whose frames do not count.
+      outside: the folder of the program that executes it, whose files do not count.
 
     Returns:
       "FILE:LINE", the innermost of the errors' places that is in no installed package; None if
@@ -132,7 +132,7 @@ def find_place(error: BaseException, outside: str) -> str | None:
             places.append((error.filename or "<unknown>", error.lineno))
         for path, line in reversed(places):
             installed = path.startswith(("<", STANDARD_LIBRARY)) or "site-packages" in path
-            if path != outside and not installed:
+            if not path.startswith(outside) and not installed:
                 return f"{path}:{line}"
         error = error.__cause__ or error.__context__
     return None

@@ -4,6 +4,7 @@ Needs no TensorFlow.
 """
 
 import importlib.util
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str
             continue
         field, value = match.groups()
         if value is None:
-            if not left:
+            if not left or left[0].startswith("--"):
                 raise UsageError(f"--config.{field}: has no value; expected --config.{field}=VALUE")
             value = left.pop(0)
         changes.append((field, value))
@@ -92,7 +93,7 @@ def _execute(name):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a config file may raise anything, and may want to exit
-        place = find_place(error, __file__)
+        place = find_place(error, os.path.dirname(__file__) + os.sep)
         where = f" (raised in {place})" if place else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error
     return config

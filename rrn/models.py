@@ -115,8 +115,8 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
       ValueError: a changed field is none of the model's, the file has no settings, or they are not
         those of its task.
     """
-    fields = _dict(weights, "model")
     known = find_task(saved_task(weights)).Model
+    fields = _dict(weights, "model")
     for name in changed:
         if name not in known.model_fields:
             names = ", ".join(known.model_fields)

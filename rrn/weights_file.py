@@ -135,8 +135,8 @@ def _verify(path, content):
     """Raises ValueError for a file that is not as it was written."""
     if content.startswith(HDF5):
         raise ValueError(
-            f"{path}: it has no digests: an older version of rrn wrote it, or something else; "
-            "`python -m rrn.publish` writes it anew"
+            f"{path}: it has no digests, so that another program wrote it; expected a weights file "
+            "that a run or `python -m rrn.publish` wrote"
         )
     try:
         header = json.loads(content.partition(b"\n")[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from rrn.config import ModelSettings, replace
+from rrn.config import replace
 from rrn.data import read_prepared, training_inputs
 from rrn.layers import Embedding, Linear
 from rrn.random import ExampleRandom
@@ -87,10 +87,6 @@ def write_babi_texts(folder):
             (folder / f"qa{task}_{split}.txt").write_text("\n".join(lines) + "\n")
 
 
-class LineModel(ModelSettings):
-    TASK = "line"
-
-
 class LineTask(Task):
     """y is a line of the encoded x, plus noise; 12 examples of 2 kinds.
 
@@ -98,7 +94,7 @@ class LineTask(Task):
     """
 
     def __init__(self, noise=0.1):
-        super().__init__(LineModel(), tf.Module(name="network"))
+        super().__init__(None, tf.Module(name="network"))
         self.noise = noise
         self.encoder.linear = Linear(3, 2, name="encoder_linear")
         self.encoder.embedding = Embedding(2, 2)

@@ -277,6 +277,6 @@ def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(
 def test_with_verbosity_an_error_shows_where_it_was_raised(files, small_babi_h5):
     wrong = command(small_babi_h5, "--config.model.hidden_size=0", "--verbosity=1")
     status, _, err = run(wrong)
-    assert status == 2 and "Traceback" in err and "hidden_size: expected a number" in err
+    assert status == 1 and "Traceback" in err and "hidden_size: expected a number" in err
     status, _, err = run([sys.executable, "main.py", f"--config={files}/divides.py", "-v=1"])
     assert status == 1 and "Traceback" in err and "ZeroDivisionError" in err

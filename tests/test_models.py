@@ -2,7 +2,6 @@
 
 import json
 
-import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -122,16 +121,6 @@ def test_results_that_are_none_are_named_and_nothing_is_written(babi, tmp_path, 
     weights.write_bytes(babi[3].read_bytes())
     assert main([str(weights), "--out", str(out)]) == 1 and not out.exists()
     assert "results.json: not the results of a run: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"task": "dance", "model": {}}'])
-def test_a_config_that_does_not_make_the_model_is_named(babi, tmp_path, capsys, text):
-    old, config = tmp_path / "old.h5", tmp_path / "config.json"
-    with h5py.File(old, "w") as file:
-        file["w"] = np.ones(3, np.float32)
-    config.write_text(text)
-    assert main([str(old), "--out", str(tmp_path / "out.h5")]) == 1
-    assert f"error: --config={config}: " in capsys.readouterr().err
 
 
 def test_a_summary_of_what_is_no_module_is_an_error():

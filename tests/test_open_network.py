@@ -18,7 +18,7 @@ from rrn import (
 from rrn.aggregation import AGGREGATES
 from rrn.compiling import run_compiled
 from rrn.keras import ModuleLayer
-from rrn.noting import noting
+from rrn.noting import recording, tower_scope
 from rrn.random import fold_in
 from rrn.random import uniform as keyed_uniform
 from rrn.reading import reading_scope, values_of
@@ -310,10 +310,10 @@ def test_several_devices_equal_one_and_compiled_towers_those_that_are_not():
 
 def test_own_parts_note_what_the_default_notes():
     network = make_network()
-    with noting() as notes:
+    with recording() as towers, tower_scope("tower 0"):
         network(RegularGraph([[1], [0]], 1), tf.ones([2, 3]), 2)
     names = ["step_1/message_sums", "step_1/hidden", "step_2/message_sums", "step_2/hidden"]
-    assert [name for name, _ in notes] == names
+    assert [activation.name for activation in towers["tower 0"].activations] == names
 
 
 def test_one_trace_takes_sparse_graphs_of_all_sizes():

@@ -25,7 +25,7 @@ class Task(abc.ABC):
     A task must have `num_examples`, `make_batch` and `loss`. Everything else has a default.
 
     Args:
-      config: the model's settings. They also say which further arguments of `loss` and of
+      config: the model's settings; None for those that every model has. They also say which further arguments of `loss` and of
         `make_batch` a stage of training may give.
       network: the modules that run on every tower's device.
       encoder: the modules that run on the CPU, shared by all towers; a module without variables if
@@ -46,8 +46,10 @@ class Task(abc.ABC):
     metric_losses: ClassVar[Mapping[str, str]] = {}
     fixed_shapes: bool = False
 
-    def __init__(self, config: ModelSettings, network: tf.Module, encoder: tf.Module | None = None):
-        self.config, self.network = config, network
+    def __init__(
+        self, config: ModelSettings | None, network: tf.Module, encoder: tf.Module | None = None
+    ):
+        self.config, self.network = config or ModelSettings(), network
         self.encoder = tf.Module(name="encoder") if encoder is None else encoder
 
     # Inputs

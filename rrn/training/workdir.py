@@ -299,7 +299,7 @@ def _with_null(value):
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Makes one level of nested dicts and lists: {"a.b.0": 1} for {"a": {"b": [1]}}.
+    """Makes one level of nested dicts, lists and tuples: {"a.b.0": 1} for {"a": {"b": [1]}}.
 
     Args:
       value: dicts, lists and other values; an empty dict or list has no entry.
@@ -308,7 +308,7 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
     Returns:
       Full name -> value.
     """
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         value = dict(enumerate(value))
     if not isinstance(value, dict):
         return {prefix[:-1]: value}

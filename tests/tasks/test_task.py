@@ -68,7 +68,7 @@ def test_other_defaults(arrays):
     assert np.bincount(drawn, minlength=4).min() > 850 and drawn.max() == 3
     assert task.sizes(arrays, tf.constant([3, 1])).numpy().tolist() == [0, 0]
     assert task.groups(arrays) is None and task.initial_state(3) is None
-    assert task.options == {} and task.metric_losses == {}
+    assert task.metric_losses == {}
     assert task.regularized() == [] and task.metrics({}, {}) == {}
     report = Report(task)
     by_step = report.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})

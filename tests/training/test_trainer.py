@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import Evaluate, replace
+from rrn.config import Cosine, Evaluate, replace
 from rrn.data import evaluation_inputs, training_inputs
 from rrn.tasks import Report, create_report
 from rrn.training.evaluation import Evaluator, spread
@@ -144,8 +144,8 @@ def test_several_updates_in_one_call_equal_single_calls_bit_for_bit():
     examples = np.random.default_rng(0).integers(12, size=[2, 6, 4])
     for calls in ([6], [1] * 6):
         tf.random.set_seed(1)
-        fields = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "warmup_updates": 3}
-        trainer, iterators = line_trainer(examples, schedule="cosine", **fields)
+        fields = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9}
+        trainer, iterators = line_trainer(examples, schedule=Cosine(warmup_updates=3), **fields)
         for count in calls:
             _, bad_update = trainer.train(iterators, tf.constant(count))
             assert bad_update == -1

@@ -15,8 +15,8 @@ class LossOptions(Settings):
     """What a stage may give to `loss`."""
 
     num_steps: Steps | None = None  # the network's; by default the model's
-    # How many people take part: those nearest to the one whose age is told. By default all.
-    num_people: Annotated[int, Field(ge=1, le=PEOPLE)] | None = None
+    # How many people take part: those nearest to the one whose age is told.
+    num_people: Annotated[int, Field(ge=1, le=PEOPLE)] = PEOPLE
 
 
 class Model(ModelSettings):

@@ -14,8 +14,8 @@ SCHEMAS = (("pretty_clevr", 1),)
 class LossOptions(Settings):
     """What a stage may give to `loss`."""
 
-    # How many numbers of jumps are asked for, from 0 on. By default all.
-    num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] | None = None
+    # How many numbers of jumps are asked for, from 0 on.
+    num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] = OBJECTS
 
 
 class Model(ModelSettings):
