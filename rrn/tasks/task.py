@@ -25,8 +25,8 @@ class Task(abc.ABC):
     A task must have `num_examples`, `make_batch` and `loss`. Everything else has a default.
 
     Args:
-      config: the model's settings; None for those that every model has. They also say which further arguments of `loss` and of
-        `make_batch` a stage of training may give.
+      config: the model's settings, which also say which further arguments of `loss` and of
+        `make_batch` a stage of training may give; None for what every model has.
       network: the modules that run on every tower's device.
       encoder: the modules that run on the CPU, shared by all towers; a module without variables if
         not given.
