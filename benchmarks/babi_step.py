@@ -4,7 +4,7 @@ interleaved; or its longest kernels, or the memory that each way takes.
     python -m benchmarks.babi_step [--batch_sizes 512] [--num_steps 3] [--compiled off|on|both]
         [--profile | --memory] [--seconds N] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
 compiled TensorFlow function too. It is given what costs it nothing: each distinct sentence encoded
 once, and edge lists without padding. The lists' lengths differ from batch to batch, so that XLA
 ("compiled") is for rrn alone. The sentences' encoders run on the CPU, as in training, or with "rrn
@@ -22,10 +22,11 @@ import tensorflow as tf
 from benchmarks import harness
 from benchmarks.timing import Case
 from configs import babi as babi_config
-from rrn import plain
 from rrn.config import replace
-from rrn.data import read_prepared, training_inputs
+from rrn.files.data import read_prepared
+from rrn.nn import plain
 from rrn.tasks.babi import Babi
+from rrn.tasks.inputs import training_inputs
 
 NAMES = "plain", "rrn", "rrn tower-encoders"
 MODES = [f"{name} {dtype}" for name in NAMES for dtype in harness.DTYPES]

@@ -19,10 +19,10 @@ import tensorflow as tf
 
 from benchmarks import timing
 from benchmarks.timing import Case
-from rrn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.compiling import compile_fast
-from rrn.data import training_inputs
 from rrn.distribute import keep_freed_memory, parse_devices, plan_placement
+from rrn.nn.aggregation import ConcatenatedMLP, EdgeMessages
+from rrn.tasks.inputs import training_inputs
 from rrn.training import Trainer
 
 keep_freed_memory()  # as main.py does

@@ -4,7 +4,7 @@ same questions, one run, interleaved; or their longest kernels, or the memory th
     python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128]
         [--compiled off|on|both] [--profile | --memory] [--seconds N] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
 compiled TensorFlow function too. Scenes and trees are random numbers, which cost what others cost.
 The columns are those of `benchmarks.sudoku_step`. rrn's Pretty-CLEVR writes no tensor on edges, so
 that it has no bytes to be counted.
@@ -19,8 +19,8 @@ from benchmarks import harness
 from benchmarks.timing import Case
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
-from rrn import plain
 from rrn.config import replace
+from rrn.nn import plain
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
 

@@ -115,8 +115,8 @@ def describe_model(model, changes):
 
     changes: of the study's settings, {field: value}.
     """
-    from rrn.data import read_prepared
     from rrn.distribute.variables import variable_sizes
+    from rrn.files.data import read_prepared
     from rrn.tasks import create_task
 
     settings = SETTINGS[model] | {

@@ -4,7 +4,7 @@ interleaved; or its longest kernels, or the memory that each way takes.
     python -m benchmarks.sudoku_step [--batch_sizes 64] [--num_steps 32] [--compiled off|on|both]
         [--profile | --memory] [--seconds N] [--json FILE]
 
-The plain formulation follows the paper's equations word for word (`rrn.plain`), as a
+The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
 compiled TensorFlow function too. The boards hold random digits, which cost what others cost. "rrn
 recompute" keeps only h and c of every step for the backward pass. "general" is rrn with the same
 MLP as a message function of one's own, on the general path. "compiled" is by XLA.
@@ -25,8 +25,8 @@ import tensorflow as tf
 from benchmarks import harness
 from benchmarks.timing import Case
 from configs import sudoku as sudoku_config
-from rrn import plain
 from rrn.config import replace
+from rrn.nn import plain
 from rrn.tasks.sudoku import Sudoku
 
 FORMULATIONS = "plain", "rrn", "rrn recompute", "general"

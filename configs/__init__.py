@@ -2,55 +2,6 @@
 
 A file's first recipe has the settings of the publication, as far as they are not the defaults.
 Every other recipe is a function that starts from a named one and replaces fields of it. `RECIPES`
-maps the variants that `--config FILE:VARIANT` takes to their recipes.
+maps the variants that `--config FILE:VARIANT` takes to their recipes. A file imports nothing but
+`rrn`, so that it can lie anywhere.
 """
-
-from collections.abc import Callable, Mapping
-
-from rrn.config import Experiment, replace
-
-Recipe = Callable[[], Experiment]
-
-
-def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
-    """Makes the `get_config` of a config file.
-
-    Args:
-      recipes: variant -> recipe; the variant "" is the file without a variant.
-
-    Returns:
-      A function of a variant, "" if it is not given. It raises ValueError, which names the
-      variants, for one that is not among them.
-    """
-
-    def get_config(variant: str = "") -> Experiment:
-        if variant not in recipes:
-            variants = ", ".join(name for name in recipes if name)
-            raise ValueError(f"variants are {variants}, got {variant!r}")
-        return recipes[variant]()
-
-    return get_config
-
-
-def shorten(config: Experiment, examples: int = 0) -> Experiment:
-    """Shortens a recipe to seconds of training and evaluation.
-
-    Args:
-      config: the recipe.
-      examples: of each split that is evaluated; 0: all.
-
-    Returns:
-      The shorter recipe.
-    """
-    return replace(
-        config,
-        train={
-            "batch_size": 16,
-            "num_updates": 20,
-            "log_every_updates": 5,
-            "evaluate_every_updates": 20,
-            "checkpoint_every_updates": 10,
-            "validation_examples": examples,
-        },
-        evaluate={"examples": examples},
-    )

@@ -36,7 +36,6 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
 
 from typing import Any
 
-from configs import look_up, shorten
 from rrn.config import (
     Constant,
     Cosine,
@@ -48,6 +47,7 @@ from rrn.config import (
     Train,
     replace,
 )
+from rrn.recipes import look_up, shorten
 from rrn.tasks import babi
 
 CONSTANT = Constant(warmup_updates=200)

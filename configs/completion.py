@@ -22,7 +22,6 @@ Variants; each result is of the test split, within the hole, after all stages:
   test    Three updates of each stage on the images of quick, to see whether everything runs.
 """
 
-from configs import look_up
 from rrn.config import (
     Constant,
     Cosine,
@@ -34,6 +33,7 @@ from rrn.config import (
     Train,
     replace,
 )
+from rrn.recipes import look_up
 from rrn.tasks import completion
 
 Stages = tuple[Stage, ...]

@@ -18,7 +18,6 @@ Variants:
   test   20 updates of a network of a sixteenth of the width, to see whether everything runs.
 """
 
-from configs import look_up, shorten
 from rrn.config import (
     Data,
     Evaluate,
@@ -29,6 +28,7 @@ from rrn.config import (
     Train,
     replace,
 )
+from rrn.recipes import look_up, shorten
 from rrn.tasks import classification
 
 

@@ -25,8 +25,8 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
-from configs import look_up, shorten
 from rrn.config import Cosine, Data, Evaluate, Experiment, Muon, Train, replace
+from rrn.recipes import look_up, shorten
 from rrn.tasks import pretty_clevr
 
 

@@ -34,7 +34,6 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
 
 from typing import Any
 
-from configs import look_up
 from rrn.config import (
     Constant,
     Cosine,
@@ -47,6 +46,7 @@ from rrn.config import (
     Train,
     replace,
 )
+from rrn.recipes import look_up
 from rrn.tasks import sudoku
 
 

@@ -12,8 +12,8 @@ Variants:
   test  20 updates of a narrower network, to see whether everything runs.
 """
 
-from configs import look_up, shorten
 from rrn.config import Cosine, Data, Evaluate, Experiment, Train, replace
+from rrn.recipes import look_up, shorten
 from rrn.tasks import triplet
 
 

@@ -17,44 +17,50 @@ Variants:
          runs.
 """
 
-from configs import look_up, mnist_cnn
-from rrn.config import Experiment, replace
+from rrn.config import Data, Evaluate, Experiment, Exponential, RMSProp, Train, replace
+from rrn.recipes import look_up, shorten
+from rrn.tasks import classification
 
 
 def full() -> Experiment:
-    return vgg19(mnist_cnn.tutorial(), input_size=224, width=64)
+    """With the schedule of `configs/mnist_cnn.py`."""
+    return Experiment(
+        model=classification.Model(
+            input_size=224,
+            width=64,
+            kernel_size=3,
+            blocks=((1, 1), (2, 2), (4,) * 4, (8,) * 4, (8,) * 4),
+            dense=(64, 64),
+        ),
+        data=Data(path="data/mnist.h5"),
+        train=Train(
+            batch_size=128,
+            num_updates=8_600,
+            optimizer=RMSProp(),
+            learning_rate=1e-4,
+            schedule=Exponential(decay_rate=0.95, decay_updates=430),  # an epoch
+            evaluate_every_updates=430,
+            checkpoint_every_updates=430,
+        ),
+        evaluate=Evaluate(batch_size=250),
+    )
 
 
 def quick() -> Experiment:
-    return vgg19(mnist_cnn.quick(), input_size=32, width=16)
+    return replace(
+        full(),
+        model={"input_size": 32, "width": 16, "compute_dtype": "bfloat16"},
+        train={
+            "num_updates": 1_500,
+            "evaluate_every_updates": 500,
+            "checkpoint_every_seconds": 60,
+        },
+    )
 
 
 def test() -> Experiment:
-    return vgg19(mnist_cnn.test(), input_size=32, width=2)
-
-
-def vgg19(config: Experiment, input_size: int, width: int) -> Experiment:
-    """Puts VGG19 in the place of a recipe's network.
-
-    Args:
-      config: the recipe.
-      input_size: the images' height and width, in pixels.
-      width: the channels of the first block; the sizes of all layers are multiples of it.
-
-    Returns:
-      The recipe for VGG19.
-    """
-    return replace(
-        config,
-        model={
-            "input_size": input_size,
-            "width": width,
-            "kernel_size": 3,
-            "blocks": ((1, 1), (2, 2), (4,) * 4, (8,) * 4, (8,) * 4),
-            "dense": (64, 64),
-        },
-        train={"learning_rate": 1e-4},
-    )
+    config = replace(full(), model={"input_size": 32, "width": 2})
+    return shorten(config, examples=100)
 
 
 RECIPES = {"": full, "quick": quick, "test": test}

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from data_prep.failures import find_place
 from rrn.config import Experiment
+from rrn.data_prep.failures import find_place
 from rrn.settings import change, in_words
 
+PACKAGE = Path(__file__).resolve().parent
 FLAG = re.compile(r"--?config\.([^=]+)(?:=(.*))?", re.DOTALL)
 
 
@@ -74,10 +75,26 @@ def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experimen
     return config
 
 
+def find_file(path: str) -> str | None:
+    """Finds a config file.
+
+    Args:
+      path: its path; that of one of the project's own, such as configs/babi.py, names it from any
+        folder that has no such file.
+
+    Returns:
+      The file's path; None if there is none.
+    """
+    own = path.startswith("configs/")
+    # A wheel has the project's configs within rrn, a checkout beside it.
+    places = [Path(), *([PACKAGE, PACKAGE.parent] if own else [])]
+    return next((str(place / path) for place in places if (place / path).is_file()), None)
+
+
 def _execute(name):
-    path, _, variant = name.partition(":")
-    if not Path(path).is_file():
-        raise ValueError(f"--config={name}: no file {path}; configs/ has one for each experiment")
+    given, _, variant = name.partition(":")
+    if (path := find_file(given)) is None:
+        raise ValueError(f"--config={name}: no file {given}; configs/ has one for each experiment")
     try:
         spec = importlib.util.spec_from_file_location("rrn_config_file", path)
         if spec is None:
@@ -93,7 +110,7 @@ def _execute(name):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a config file may raise anything, and may want to exit
-        place = find_place(error, os.path.dirname(__file__) + os.sep)
+        place = find_place(error, f"{PACKAGE}{os.sep}")
         where = f" (raised in {place})" if place else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error
     return config

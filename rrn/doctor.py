@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from data_prep.failures import error_line
+from rrn.data_prep.failures import error_line
 
 SECONDS = 300  # in which a process must have answered
 INSTALL = "pip install 'rrn[gpu]', or in a checkout pip install -e '.[gpu]'"

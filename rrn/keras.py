@@ -15,8 +15,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rrn import cells, convolution, layers, network
-from rrn.reading import checked_reads, reading_scope
+from rrn.nn import cells, convolution, layers, network
+from rrn.variables.reading import checked_reads, reading_scope
 
 # What a saved model may name without `custom_objects`.
 MODULES = {
@@ -46,8 +46,8 @@ class ModuleLayer(keras.layers.Layer):
 
     Args:
       module: the module's class, such as `rrn.MLP`, or its name. A class of one's own has to read
-        its variables with `rrn.reading.read`, as rrn's do, and `keras.saving.load_model` needs it
-        in `custom_objects`.
+        its variables with `rrn.variables.reading.read`, as rrn's do, and `keras.saving.load_model`
+        needs it in `custom_objects`.
       arguments: what the class is called with, by name. They are saved as JSON.
       **options: name, dtype and trainable, as of any layer.
 
@@ -121,7 +121,7 @@ class ModuleLayer(keras.layers.Layer):
           What the module returns.
 
         Raises:
-          ValueError: the module reads a variable by another way than `rrn.reading.read`.
+          ValueError: the module reads a variable by another way than `rrn.variables.reading.read`.
         """
         return self._run(*args, **kwargs)
 

@@ -45,7 +45,7 @@ def babi_archive() -> Path:
 @pytest.fixture(scope="session")
 def prepare_once(tmp_path_factory: pytest.TempPathFactory, worker_id):
     """Prepares a large data set: the first worker that needs it does, for all of them."""
-    from data_prep.__main__ import main
+    from rrn.data_prep.__main__ import main
 
     folder = tmp_path_factory.getbasetemp()
     folder = folder if worker_id == "master" else folder.parent
@@ -106,7 +106,7 @@ def seed(four_logical_cpus):
 @pytest.fixture(scope="session")
 def small_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -> Path:
     """A small prepared bAbI file of three tasks with made-up stories of up to nine facts."""
-    from data_prep.__main__ import main
+    from rrn.data_prep.__main__ import main
     from tests.helpers import write_babi_texts
 
     folder = tmp_path_factory.mktemp("small_babi")
@@ -119,7 +119,7 @@ def small_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -
 @pytest.fixture(scope="session")
 def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small prepared Pretty-CLEVR file with images of 64 x 64."""
-    from data_prep.__main__ import main
+    from rrn.data_prep.__main__ import main
 
     path = tmp_path_factory.mktemp("small_scenes") / "scenes.h5"
     assert main(["pretty_clevr", "--scenes", "16,4,4", "--images", "64", "--out", str(path)]) == 0
@@ -135,7 +135,7 @@ def ages_h5(prepare_once) -> Path:
 @pytest.fixture(scope="session")
 def small_digits_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small prepared file of rendered digits."""
-    from data_prep.__main__ import main
+    from rrn.data_prep.__main__ import main
 
     path = tmp_path_factory.mktemp("small_digits") / "digits.h5"
     sizes = ["--counts", "20,4", "--valid", "4"]
@@ -146,7 +146,7 @@ def small_digits_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def small_sudoku_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small prepared Sudoku file of made puzzles."""
-    from data_prep.__main__ import main
+    from rrn.data_prep.__main__ import main
 
     path = tmp_path_factory.mktemp("small_sudoku") / "sudoku.h5"
     sizes = ["--train_per_level=4", "--valid_per_level=2", "--test_per_level=2"]

@@ -7,12 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import read_prepared, training_inputs
-from rrn.layers import Embedding, Linear
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
+from rrn.nn.layers import Embedding, Linear
 from rrn.tasks import create_task
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.task import Task
 from rrn.training.trainer import Trainer
+from rrn.variables.random import ExampleRandom
 
 ROOT = Path(__file__).resolve().parents[1]
 CPUS = [f"/device:CPU:{i}" for i in range(4)]

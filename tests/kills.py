@@ -26,9 +26,9 @@ os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 import tensorflow as tf
 
 import rrn.training.train  # noqa: F401 for the forks
-from data_prep import hdf5
-from data_prep.__main__ import main as data_prep
-from rrn.weights_file import read_weights
+from rrn.data_prep import hdf5
+from rrn.data_prep.__main__ import main as data_prep
+from rrn.files.weights_file import read_weights
 from tests.helpers import ROOT, write_babi_texts
 
 LIMIT = 600  # seconds for a run that nobody kills

@@ -17,7 +17,7 @@ from rrn.compiling import (
     run_compiled,
     xla,
 )
-from rrn.random import ExampleRandom, fold_in, uniform
+from rrn.variables.random import ExampleRandom, fold_in, uniform
 from tests.helpers import CPUS
 
 SEED = 3, 4

@@ -11,7 +11,7 @@ import pytest
 
 from rrn.config import replace
 from rrn.config_file import read_config
-from rrn.data import read_prepared
+from rrn.files.data import read_prepared
 from rrn.tasks import create_task
 from tests.helpers import CPUS, ROOT, load_config, make_trainer
 

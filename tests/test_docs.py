@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 import yaml
 
-from data_prep import __main__ as data_prep
-from rrn import publish
+from rrn.data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
-from rrn.export import export
+from rrn.models import publish
+from rrn.models.export import export
 from tests.fuzz.__main__ import parser as fuzz_parser
 from tests.kills import parser as kills_parser
 
@@ -287,7 +287,7 @@ def test_the_kills_take_every_command(arguments):
     assert kills_parser().parse_args(arguments).kills > 0
 
 
-@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.publish"), ids=" ".join)
+@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.models.publish"), ids=" ".join)
 def test_publish_takes_every_command(arguments, monkeypatch):
     taken = []
     monkeypatch.setattr(publish, "publish", lambda **options: taken.append(options))
@@ -357,7 +357,7 @@ def test_every_picture_and_page_is_linked():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_and_names_in_the_prose_exist(document):
-    """`rrn/data.py`, `rrn/data.py: read_prepared`, `configs/babi.py:quick`, `rrn.data.x`."""
+    """`rrn/files/data.py`, `rrn/files/data.py: read_prepared`, `rrn.nn`."""
     for code in code_of(document):
         if match := re.fullmatch(rf"((?:{PACKAGES})/[\w/.]*)(:\w+|: \w+)?", code):
             path, name = match[1], match[2] or ""

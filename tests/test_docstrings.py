@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.finding import find
+from rrn.data_prep.finding import find
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for room in ("rrn", "data_prep") for path in (ROOT / room).rglob("*.py"))

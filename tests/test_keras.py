@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from rrn import MLP, Linear, LSTMCell, RecurrentRelationalNetwork, SparseGraph
 from rrn.keras import ModuleLayer
-from rrn.reading import read, reading_scope
+from rrn.variables.reading import read, reading_scope
 from tests.compare import assert_close, randomize
 
 SIZES = {"input_size": 3, "hidden_size": 6, "num_hidden_layers": 1}
@@ -118,7 +118,9 @@ def test_a_module_of_ones_own_is_known_by_custom_objects():
 
 def test_a_module_that_reads_its_variables_otherwise_is_refused():
     layer = ModuleLayer(Scale, {"directly": True})
-    with pytest.raises(ValueError, match=r"Scale must read .* rrn.reading.read.*: scale:0"):
+    with pytest.raises(
+        ValueError, match=r"Scale must read .* rrn.variables.reading.read.*: scale:0"
+    ):
         layer(tf.constant(3.0))
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import h5py
 import pytest
 
-from data_prep import hdf5
-from rrn.weights_file import Weights, write_weights
+from rrn.data_prep import hdf5
+from rrn.files.weights_file import Weights, write_weights
 from tests.program import LIMIT, command, read_json, run, succeed
 
 # Training, evaluating, listing variables

@@ -4,10 +4,10 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import read_prepared
+from rrn.files.data import read_prepared
+from rrn.files.weights import load_weights, model_variables
 from rrn.tasks import create_report, create_task
 from rrn.training.evaluation import Evaluator
-from rrn.weights import load_weights, model_variables
 from tests.helpers import CPUS, ROOT, load_config
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.distribute.variables import short_device
-from rrn.noting import Record
+from rrn.variables.recorder import Record
 
 Names = Mapping[str, str]  # a stand-in's short name -> the device that it stands in for
 
@@ -18,7 +18,7 @@ def list_activations(towers: Mapping[str, Record]) -> list[dict[str, Any]]:
     """Describes the tensors of every tower.
 
     Args:
-      towers: what `rrn.noting.recording` has recorded.
+      towers: what `rrn.variables.recorder.recording` has recorded.
 
     Returns:
       A row for each, tower by tower: {"tower", "name", "shape", "dtype", "device"}. A size that

@@ -15,9 +15,9 @@ from absl import logging
 
 from rrn.compiling import UnknownShapeError, run_compiled
 from rrn.distribute.devices import cpu_beside
-from rrn.noting import note, note_reads
 from rrn.optimizers.optimizer import Gradient
-from rrn.reading import Variable, reading_scope, values_of
+from rrn.variables.reading import Variable, reading_scope, values_of
+from rrn.variables.recorder import note, note_reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +116,8 @@ def tower_gradients(
 ) -> TowerResult:
     """Computes losses of a batch and the gradients of each, from one forward pass.
 
-    It notes the variables' reads and the tower's own tensors (see `rrn.noting`): "inputs/...",
-    "encodings/...", what its network notes, and "loss".
+    It notes the variables' reads and the tower's own tensors (see `rrn.variables.recorder`):
+    "inputs/...", "encodings/...", what its network notes, and "loss".
 
     Args:
       tower: where and how it runs; a device's name for `Tower(device)`.

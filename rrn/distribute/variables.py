@@ -17,9 +17,9 @@ from rrn.distribute.sharding import (
     place,
     server_bytes,
 )
-from rrn.noting import Record
-from rrn.reading import shards
-from rrn.sharded import ShardedVariable
+from rrn.variables.reading import shards
+from rrn.variables.recorder import Record
+from rrn.variables.sharded import ShardedVariable
 
 
 @dataclasses.dataclass
@@ -227,7 +227,7 @@ def list_variables(
 
     Args:
       variables: variables, whole or in shards.
-      towers: what `rrn.noting.recording` has recorded; of none who reads is not shown.
+      towers: what `rrn.variables.recorder.recording` has recorded; of none who reads is not shown.
       stage_variables: maps the name of a stage of training to the variables that it trains.
       names: maps the short names of devices that stand in for others to these.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import create_slot
-from rrn.reading import shards
+from rrn.variables.reading import shards
 
 
 class AveragedWeights(tf.Module):

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from rrn.optimizers.adam import Adam
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.reading import shards
-from rrn.sharded import ShardedVariable
+from rrn.variables.reading import shards
+from rrn.variables.sharded import ShardedVariable
 
 
 class Muon(Optimizer):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.reading import map_shards
+from rrn.variables.reading import map_shards
 
 Gradient = tf.Tensor | tf.IndexedSlices | None
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.reading import shards
+from rrn.variables.reading import shards
 
 
 class RMSProp(Optimizer):

@@ -21,12 +21,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from data_prep.finding import find
 from rrn.config import ModelSettings
+from rrn.data_prep.finding import find
 from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rrn.data import PreparedData
+    from rrn.files.data import PreparedData
     from rrn.tasks.examples import likeliest, message_strengths, one_of_each
     from rrn.tasks.report import (
         Quantity,

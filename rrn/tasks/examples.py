@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from rrn import plain
-from rrn.graphs import Graph
-from rrn.messages import MessageFunction
+from rrn.nn import plain
+from rrn.nn.graphs import Graph
+from rrn.nn.messages import MessageFunction
 
 
 def one_of_each(kinds: np.ndarray, most: int) -> list[int]:

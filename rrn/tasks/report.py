@@ -124,7 +124,7 @@ class Report:
         Args:
           arrays: the split's tensors.
           ids: those of the examples that were evaluated, increasing.
-          seed: the experiment's, for `rrn.data.evaluation_batch`.
+          seed: the experiment's, for `rrn.tasks.inputs.evaluation_batch`.
 
         Returns:
           The examples, for the page of the run; by default none.
@@ -163,7 +163,7 @@ def accuracy_by_kind(outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name:
     """Computes the percentage of right answers by step, for each kind of question and for all.
 
     Args:
-      outputs: "correct" and "loss", each `[examples, steps]`, of `rrn.readout.answer_losses`.
+      outputs: "correct" and "loss", each `[examples, steps]`, of `rrn.nn.readout.answer_losses`.
       kinds: each question's kind, integers `[examples]`.
       name: what a kind is, in a word.
 

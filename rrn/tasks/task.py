@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.config import ModelSettings
-from rrn.random import ExampleRandom, uniform
-from rrn.reading import Variable
+from rrn.variables.random import ExampleRandom, uniform
+from rrn.variables.reading import Variable
 
 Arrays = dict[str, tf.Tensor]  # one split of a prepared file: name -> tensor
 Batch = dict[str, Any]  # one device's examples
@@ -208,7 +208,7 @@ class Task(abc.ABC):
         return {}
 
     def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Answers, without data sets and draws. `rrn.export` writes it as a SavedModel.
+        """Answers, without data sets and draws. `rrn.models.export` writes it as a SavedModel.
 
         Args:
           inputs: name -> tensor, as `inputs` says.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorflow as tf
 
-from rrn.reading import Variable
+from rrn.variables.reading import Variable
 
 if TYPE_CHECKING:
     from rrn.training.trainer import Trainer

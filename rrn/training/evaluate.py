@@ -14,6 +14,8 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
 from rrn.distribute.variables import list_variables
+from rrn.files.weights import assign_weights, load_weights
+from rrn.files.weights_file import Weights
 from rrn.models import naming, saved_model, saved_task
 from rrn.tasks.report import Results
 from rrn.training.checkpoints import restore_variables
@@ -25,8 +27,6 @@ from rrn.training.page import make_page
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.workdir import Workdir, flatten
-from rrn.weights import assign_weights, load_weights
-from rrn.weights_file import Weights
 
 
 def evaluate(request: Request, files: Files) -> None:

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from rrn.compiling import refusals
 from rrn.config import Evaluate
-from rrn.data import evaluation_inputs
 from rrn.distribute.towers import make_towers, tower_outputs
-from rrn.random import ExampleRandom
+from rrn.tasks.inputs import evaluation_inputs
 from rrn.tasks.report import Report, Results
 from rrn.tasks.task import Arrays
 from rrn.training.progress import EvaluationProgress, report_compilation
+from rrn.variables.random import ExampleRandom
 
 
 def spread(number: int, size: int) -> np.ndarray:

@@ -5,10 +5,10 @@ import functools
 import os
 from pathlib import Path
 
-from data_prep import check, hdf5
+from rrn.data_prep import check, hdf5
+from rrn.files.weights_file import Weights, read_weights
 from rrn.tasks import check_schema
 from rrn.training.request import Request
-from rrn.weights_file import Weights, read_weights
 
 
 @dataclasses.dataclass(frozen=True)

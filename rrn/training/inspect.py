@@ -18,12 +18,12 @@ from rrn.distribute.variables import (
     list_variables,
     short_device,
 )
-from rrn.noting import Record, recording
 from rrn.training.files import Files
 from rrn.training.machines import make_machines
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
+from rrn.variables.recorder import Record, recording
 
 
 def inspect(request: Request, files: Files) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.random import ExampleRandom, fold_in
-from rrn.sharded import ShardedVariable
 from rrn.tasks.task import Batch, Pair, Task
+from rrn.variables.random import ExampleRandom, fold_in
+from rrn.variables.sharded import ShardedVariable
 
 KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
 LEAVING = 1_000  # folded into a batch's seed to draw which solved examples leave

@@ -8,11 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.data import PreparedData, training_inputs
 from rrn.distribute.variables import Placement, plan_placement
+from rrn.files.data import PreparedData
+from rrn.files.weights import model_variables
 from rrn.models import describe, saved_data
-from rrn.reading import Variable
 from rrn.tasks import create_report, create_task
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Report
 from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
@@ -22,7 +23,7 @@ from rrn.training.request import Request
 from rrn.training.stages import stage_names
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
-from rrn.weights import model_variables
+from rrn.variables.reading import Variable
 
 
 @dataclasses.dataclass(frozen=True)

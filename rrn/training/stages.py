@@ -12,8 +12,8 @@ import tensorflow as tf
 from rrn import config, optimizers
 from rrn.optimizers import Optimizer, learning_rate
 from rrn.optimizers.optimizer import Gradient
-from rrn.reading import Variable, module_variables, shards
 from rrn.tasks.task import Task
+from rrn.variables.reading import Variable, module_variables, shards
 
 MODULES = "encoder", "network"  # of every task
 

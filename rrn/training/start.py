@@ -69,7 +69,7 @@ def carry_out(request: Request, files: Files) -> None:
 
 
 def _export(request, files):
-    from rrn.export import export
+    from rrn.models.export import export
 
     folder = Workdir(request.workdir) / "saved_model"
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -24,13 +24,13 @@ from rrn.compiling import is_compiling, placed, run_compiled
 from rrn.distribute.devices import CPU
 from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import TowerResult, tower_gradients
-from rrn.noting import tower_scope
 from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
-from rrn.random import ExampleRandom
-from rrn.reading import shards
 from rrn.tasks.task import Batch, Pair, Task
 from rrn.training.stages import Objective, Stage
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import shards
+from rrn.variables.recorder import tower_scope
 
 if TYPE_CHECKING:
     from rrn.training.trainer import Trainer

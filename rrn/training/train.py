@@ -7,8 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import refusals
+from rrn.files.weights import assign_weights, save_weights
+from rrn.files.weights_file import Weights, read_weights
 from rrn.models import saved_data
-from rrn.noting import recording
 from rrn.tasks.task import Arrays
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.evaluate import evaluate_weights
@@ -20,8 +21,7 @@ from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import UpdateMaker
-from rrn.weights import assign_weights, save_weights
-from rrn.weights_file import Weights, read_weights
+from rrn.variables.recorder import recording
 
 
 def train(request: Request, files: Files) -> None:

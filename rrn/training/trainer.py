@@ -9,14 +9,14 @@ import tensorflow as tf
 from rrn.config import Train
 from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.towers import make_towers
+from rrn.files.weights import model_variables
 from rrn.optimizers import AveragedWeights
-from rrn.reading import shards
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.training.sampling import Sampler
 from rrn.training.segments import Pool
 from rrn.training.stages import Plan
 from rrn.training.step import update
-from rrn.weights import model_variables
+from rrn.variables.reading import shards
 
 
 class Trainer(tf.Module):
@@ -107,7 +107,7 @@ class Trainer(tf.Module):
         """Says how the next batches are made.
 
         Returns:
-          The arguments `shares` and `options` of `rrn.data.training_inputs`.
+          The arguments `shares` and `options` of `rrn.tasks.inputs.training_inputs`.
         """
         options = self.plan.stage(int(self.update)).batch_options
         return {"shares": self.shares(), "options": options}

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from data_prep.failures import writing
+from rrn.data_prep.failures import writing
 
 
 class Workdir:

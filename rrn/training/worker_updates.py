@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import training_inputs
 from rrn.distribute.towers import TowerResult
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.task import Arrays
 from rrn.training.step import apply, average, run_tower
 from rrn.training.trainer import Trainer

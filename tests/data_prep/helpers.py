@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep import hdf5
+from rrn.data_prep import hdf5
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,7 @@ needs_proc = pytest.mark.skipif(
 )
 PROGRAM = """
 import sys, time
-from data_prep.__main__ import main
+from rrn.data_prep.__main__ import main
 status = main(sys.argv[1:])
 print(time.process_time())
 print(open("/proc/self/status").read())

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from data_prep import DataError, hdf5
-from data_prep.__main__ import main
-from data_prep.check import SCHEMAS, verify_contents
+from rrn.data_prep import DataError, hdf5
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.check import SCHEMAS, verify_contents
 
 
 @pytest.fixture(scope="module")

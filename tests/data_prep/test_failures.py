@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.failures import error_line, find_place, writing
+from rrn.data_prep.failures import error_line, find_place, writing
 
 
 def raised(function):

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from data_prep.__main__ import COMMANDS
-from data_prep.check import SCHEMAS
-from data_prep.finding import find
+from rrn.data_prep.__main__ import COMMANDS
+from rrn.data_prep.check import SCHEMAS
+from rrn.data_prep.finding import find
 from tests.data_prep.helpers import ROOT
 
 CHECK = """from data_prep.layout import check_layout
@@ -21,7 +21,7 @@ PREPARE = """from pathlib import Path
 
 import numpy as np
 
-from data_prep import hdf5
+from rrn.data_prep import hdf5
 
 
 def add_arguments(parser):
@@ -38,7 +38,7 @@ def run(options):
 DOCSTRING = '"""Letters: one of each."""'
 SHARED = '''"""What data sets share: no `run`, no `add_arguments`, no `check` of its own."""
 
-from data_prep import layout
+from rrn.data_prep import layout
 
 
 def check_letters(datasets):

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep import DataError, hdf5
+from rrn.data_prep import DataError, hdf5
 from tests.data_prep.helpers import seal
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from data_prep import DataError, input_files
+from rrn.data_prep import DataError, input_files
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB: several blocks
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

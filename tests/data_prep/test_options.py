@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from data_prep import DataError
-from data_prep.__main__ import main
-from data_prep.options import check_options
+from rrn.data_prep import DataError
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.options import check_options
 
 
 def test_numbers_have_a_limit_but_seeds_and_shares_have_not():

@@ -1,6 +1,6 @@
 """What is shown of long computations."""
 
-from data_prep.progress import Progress
+from rrn.data_prep.progress import Progress
 
 
 def test_progress_shows_rate_and_time_left(monkeypatch, capsys):

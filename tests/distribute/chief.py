@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import training_inputs
 from rrn.distribute.cluster import ROLES, find_cluster, is_reachable
 from rrn.distribute.processes import connect, running
 from rrn.distribute.variables import plan_placement, short_device
-from rrn.reading import shards
+from rrn.tasks.inputs import training_inputs
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.trainer import Trainer
+from rrn.variables.reading import shards
 from tests.helpers import LineTask, line_config
 
 FIELDS = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "num_updates": 1000}

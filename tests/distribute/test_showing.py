@@ -13,10 +13,10 @@ from rrn.distribute.showing import (
     write_graph,
 )
 from rrn.distribute.towers import tower_gradients
-from rrn.graphs import SparseGraph
-from rrn.layers import Linear
-from rrn.network import RecurrentRelationalNetwork
-from rrn.noting import Activation, Record, note, note_reads, recording, tower_scope
+from rrn.nn.graphs import SparseGraph
+from rrn.nn.layers import Linear
+from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.variables.recorder import Activation, Record, note, note_reads, recording, tower_scope
 from tests.helpers import CPUS
 
 STEPS = 3

@@ -7,9 +7,9 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.distribute.towers import tower_gradients
 from rrn.distribute.variables import format_variables, list_variables, plan_placement, short_device
-from rrn.layers import Linear
-from rrn.noting import recording, tower_scope
+from rrn.nn.layers import Linear
 from rrn.training.trainer import Trainer
+from rrn.variables.recorder import recording, tower_scope
 from tests.helpers import CPUS, LineTask, line_batches, line_config, make_trainer, small_babi
 
 PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul", "Einsum"}

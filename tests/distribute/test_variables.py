@@ -11,12 +11,12 @@ from rrn.distribute.variables import (
     short_device,
     variable_sizes,
 )
-from rrn.layers import Embedding, Linear
-from rrn.reading import module_variables, read, reading_scope, shards
-from rrn.sharded import ShardedVariable
+from rrn.files.weights import load_weights, model_variables, save_weights
+from rrn.nn.layers import Embedding, Linear
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.trainer import Trainer
-from rrn.weights import load_weights, model_variables, save_weights
+from rrn.variables.reading import module_variables, read, reading_scope, shards
+from rrn.variables.sharded import ShardedVariable
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 
 EXAMPLES = np.random.default_rng(0).integers(12, size=[8, 6])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis.strategies import SearchStrategy
 
-from data_prep.failures import error_line
+from rrn.data_prep.failures import error_line
 
 SECONDS = 60  # what takes longer hangs
 ERROR, SAME, OTHER = "one error line", "same result", "another right input"

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from data_prep import DataError
+from rrn.data_prep import DataError
 
 MEMORY = 4 << 30  # bytes that a command may take beyond what this process has
 

@@ -14,12 +14,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 import rrn
-from data_prep import hdf5
-from data_prep.__main__ import main as data_prep
-from data_prep.check import verify_contents
+from rrn.data_prep import hdf5
+from rrn.data_prep.__main__ import main as data_prep
+from rrn.data_prep.check import verify_contents
+from rrn.files.weights import save_weights
+from rrn.files.weights_file import _sha256_of_all, read_weights, write_weights
 from rrn.models import describe
-from rrn.weights import save_weights
-from rrn.weights_file import _sha256_of_all, read_weights, write_weights
 from tests.data_prep.helpers import seal
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.damage import STORY
@@ -138,7 +138,7 @@ def _load(path):
 def _rewrite(path, change):
     """Writes what `change` makes of a weights file, without the writer's own checks."""
     weights = read_weights(path)
-    with mock.patch("rrn.weights_file._check"):
+    with mock.patch("rrn.files.weights_file._check"):
         write_weights(change(weights))
 
 

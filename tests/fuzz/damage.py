@@ -10,12 +10,12 @@ import numpy as np
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from data_prep import DataError, hdf5
-from data_prep.__main__ import main as data_prep
-from data_prep.sudoku import lists
+from rrn.data_prep import DataError, hdf5
+from rrn.data_prep.__main__ import main as data_prep
+from rrn.data_prep.sudoku import lists
+from rrn.files.weights_file import Weights, read_weights, write_weights
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.workdir import Workdir
-from rrn.weights_file import Weights, read_weights, write_weights
 from tests.fuzz.attempts import Change, Kind
 
 STORY = "1 Mary moved to the bathroom.\n2 John got the milk.\n3 Where is Mary? \tbathroom\t1\n"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from absl import app, flags
 from hypothesis import strategies as st
 
-from data_prep.__main__ import main as data_prep
+from rrn.data_prep.__main__ import main as data_prep
 from rrn.distribute.cluster import parse_tf_config
 from rrn.tasks.sudoku.application.puzzles import read_puzzles
 from rrn.training import start

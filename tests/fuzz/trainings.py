@@ -13,8 +13,8 @@ import typing
 from hypothesis import strategies as st
 
 from rrn import config
+from rrn.files.weights_file import read_weights
 from rrn.tasks import find_task
-from rrn.weights_file import read_weights
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import judge
 from tests.fuzz.contents import write_babi, write_sudoku

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.optimizers import Adam, Muon
 from rrn.optimizers.muon import orthogonalized
-from rrn.sharded import ShardedVariable
+from rrn.variables.sharded import ShardedVariable
 
 
 @pytest.mark.parametrize("shape", [[5, 8], [8, 5], [6, 6], [7, 1]])

@@ -7,13 +7,14 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import evaluation_batch, read_prepared
-from rrn.graphs import SparseGraph
-from rrn.messages import MessageFunction
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
+from rrn.nn.graphs import SparseGraph
+from rrn.nn.messages import MessageFunction
 from rrn.tasks import create_report, create_task
 from rrn.tasks.babi import BabiReport
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.inputs import evaluation_batch
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
 from tests.helpers import load_config, small_babi
 

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import Evaluate
-from rrn.data import training_inputs
 from rrn.tasks import Report, Results, Task
+from rrn.tasks.inputs import training_inputs
 from rrn.training.evaluation import Evaluator
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, line_config

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import network
 from rrn.config import replace
-from rrn.data import read_prepared
+from rrn.files.data import read_prepared
+from rrn.nn import network
 from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine, is_compiled

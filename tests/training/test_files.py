@@ -10,8 +10,8 @@ from pathlib import Path
 import h5py
 import pytest
 
-from data_prep import check
 from rrn.config import replace
+from rrn.data_prep import check
 from rrn.training import Request, run
 from tests.helpers import load_config, make_small
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from rrn.training.experiment import Experiment
 
 from rrn.config import replace
-from rrn.data import draw_by_group, training_inputs
+from rrn.tasks.inputs import draw_by_group, training_inputs
 from rrn.tasks.report import Results
 from rrn.training.machines import OneMachine
 from rrn.training.sampling import Sampler, shares_by_error

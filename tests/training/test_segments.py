@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import training_inputs
-from rrn.random import ExampleRandom
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.sudoku import Sudoku
 from rrn.training.segments import Pool
 from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import AsynchronousTowers, AsynchronousUpdates, FirstGradients
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_config, load_config
 

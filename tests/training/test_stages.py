@@ -11,11 +11,10 @@ import tensorflow as tf
 
 from rrn import config as settings
 from rrn.config import Constant, Evaluate, Muon
-from rrn.data import training_inputs
-from rrn.layers import Linear
-from rrn.random import ExampleRandom
+from rrn.nn.layers import Linear
 from rrn.settings import Settings, change
 from rrn.tasks import Report
+from rrn.tasks.inputs import training_inputs
 from rrn.training import Request, setup
 from rrn.training.files import Files
 from rrn.training.stages import Plan
@@ -23,6 +22,7 @@ from rrn.training.step import add_l2, average, run_towers
 from rrn.training.train import train
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 from tests.test_docs import python_of, run

@@ -12,6 +12,7 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.distribute import Cluster
 from rrn.distribute.variables import short_device
+from rrn.files.weights import load_weights, save_weights
 from rrn.tasks.report import Results
 from rrn.training import Request, run
 from rrn.training.checkpoints import Checkpoints
@@ -21,7 +22,6 @@ from rrn.training.setup import set_up
 from rrn.training.train import Training
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
-from rrn.weights import load_weights, save_weights
 from tests.helpers import CPUS, LineTask, line_batches, line_config, load_config, make_small
 
 

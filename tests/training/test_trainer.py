@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import Cosine, Evaluate, replace
-from rrn.data import evaluation_inputs, training_inputs
 from rrn.tasks import Report, create_report
+from rrn.tasks.inputs import evaluation_inputs, training_inputs
 from rrn.training.evaluation import Evaluator, spread
 from rrn.training.step import average, run_towers
 from rrn.training.trainer import Trainer

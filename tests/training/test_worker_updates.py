@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.data import training_inputs
+from rrn.tasks.inputs import training_inputs
 from rrn.training.machines import OneMachine
 from rrn.training.step import apply, average, run_tower
 from rrn.training.trainer import Trainer

@@ -4,11 +4,11 @@ import math
 
 import tensorflow as tf
 
-from data_prep.ages.trees import PEOPLE
-from rrn.layers import MLP
-from rrn.network import RecurrentRelationalNetwork
-from rrn.reading import read
+from rrn.data_prep.ages.trees import PEOPLE
+from rrn.nn.layers import MLP
+from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.ages.settings import Model
+from rrn.variables.reading import read
 
 KINDS = 3  # of facts
 CLASSES = 100  # of ages and differences

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from data_prep.ages.trees import PEOPLE
 from rrn.config import Dropout, ModelSettings, Size, Steps
+from rrn.data_prep.ages.trees import PEOPLE
 from rrn.settings import Number, Settings
 
 SCHEMAS = (("ages", 1),)

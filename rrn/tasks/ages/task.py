@@ -10,14 +10,14 @@ asks for. In the fact of an age, who and whom are the same.
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.graphs import RegularGraph, all_others
-from rrn.random import ExampleRandom
-from rrn.reading import Variable, module_variables
-from rrn.readout import accuracy_metrics, answer_losses, sum_readout
+from rrn.files.data import PreparedData
+from rrn.nn.graphs import RegularGraph, all_others
+from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
 from rrn.tasks.ages.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import Variable, module_variables
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98

@@ -2,9 +2,9 @@
 
 import tensorflow as tf
 
-from rrn.layers import MLP, Embedding
-from rrn.network import RecurrentRelationalNetwork
-from rrn.sentences import SentenceEncoder
+from rrn.nn.layers import MLP, Embedding
+from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.nn.sentences import SentenceEncoder
 from rrn.tasks.babi.settings import Model
 
 # Initially of the facts' readout: a word is told of a topic about once in a hundred times. From

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from rrn.random import ExampleRandom
+from rrn.variables.random import ExampleRandom
 
 SALT = 3  # of the draws
 

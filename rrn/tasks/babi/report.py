@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
-from rrn.reading import reading_scope
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
 from rrn.tasks.task import Arrays
+from rrn.variables.reading import reading_scope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.graphs import FullyConnectedGraph, GraphUnion
-from rrn.random import ExampleRandom, uniform
-from rrn.reading import Variable, module_variables
-from rrn.readout import accuracy_metrics, answer_losses, sum_readout
-from rrn.sentences import padded, prefix_tree
+from rrn.files.data import PreparedData
+from rrn.nn.graphs import FullyConnectedGraph, GraphUnion
+from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
+from rrn.nn.sentences import padded, prefix_tree
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
@@ -26,6 +24,8 @@ from rrn.tasks.babi.settings import Model
 from rrn.tasks.babi.text import split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom, uniform
+from rrn.variables.reading import Variable, module_variables
 
 NUM_TASKS = 20
 ALONE = 100  # more than a task's number: the group of its questions that their words answer

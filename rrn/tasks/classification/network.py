@@ -5,17 +5,17 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from rrn.convolution import Conv2D, max_pool
-from rrn.layers import MLP, Linear
+from rrn.nn.convolution import Conv2D, max_pool
+from rrn.nn.layers import MLP, Linear
 from rrn.tasks.classification.settings import Model
 
 
 class ConvolutionalNetwork(tf.Module):
     """Blocks of convolutions, each with a ReLU; 2 x 2 max-pooling after each block; an MLP.
 
-    Kernels start as `rrn.convolution` and `rrn.layers` say, or with `kernel_deviation` above 0 from
-    a normal distribution of this standard deviation, cut off at twice the deviation. Biases start
-    at `initial_bias`.
+    Kernels start as `rrn.nn.convolution` and `rrn.nn.layers` say, or with `kernel_deviation` above
+    0 from a normal distribution of this standard deviation, cut off at twice the deviation. Biases
+    start at `initial_bias`.
 
     Args:
       channels: the number of an image's channels.

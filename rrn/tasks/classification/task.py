@@ -10,13 +10,13 @@ the config's, and images are not cropped or mirrored: they are digits.
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.random import ExampleRandom
-from rrn.reading import Variable
-from rrn.readout import dropout
+from rrn.files.data import PreparedData
+from rrn.nn.readout import dropout
 from rrn.tasks.classification.network import ConvolutionalNetwork
 from rrn.tasks.classification.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import Variable
 
 NUM_CLASSES = 10
 

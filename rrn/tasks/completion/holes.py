@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from rrn.random import ExampleRandom
+from rrn.variables.random import ExampleRandom
 
 
 def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) -> tf.Tensor:

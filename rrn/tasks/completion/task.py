@@ -34,9 +34,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.random import ExampleRandom
-from rrn.reading import Variable, module_variables
+from rrn.files.data import PreparedData
 from rrn.tasks.completion.holes import (
     cut_patches,
     draw_holes,
@@ -47,6 +45,8 @@ from rrn.tasks.completion.holes import (
 from rrn.tasks.completion.network import CompletionNetwork, Discriminator
 from rrn.tasks.completion.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import Variable, module_variables
 
 FILLS = "completed", "average image", "visible average", "nearest visible"
 # The prepared file's name and version of schema -> its images.

@@ -2,15 +2,15 @@
 
 import tensorflow as tf
 
-from rrn.graphs import RegularGraph, all_others
-from rrn.layers import MLP, glorot_uniform
-from rrn.network import RecurrentRelationalNetwork
-from rrn.random import ExampleRandom
-from rrn.reading import read
-from rrn.readout import dropout, sum_readout
+from rrn.nn.graphs import RegularGraph, all_others
+from rrn.nn.layers import MLP, glorot_uniform
+from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.nn.readout import dropout, sum_readout
 from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
 from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Batch
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import read
 
 OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker
 QUESTION_SIZE = CLASSES + OBJECTS  # anchor, number of jumps

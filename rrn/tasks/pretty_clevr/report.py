@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import evaluation_batch
 from rrn.pages import SIDE, Example, Step, Table
-from rrn.reading import reading_scope
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.pretty_clevr.network import one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
 from rrn.tasks.report import (
@@ -23,6 +22,7 @@ from rrn.tasks.report import (
     draw_accuracy,
 )
 from rrn.tasks.task import Arrays
+from rrn.variables.reading import reading_scope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

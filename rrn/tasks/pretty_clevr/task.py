@@ -12,10 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.random import ExampleRandom
-from rrn.reading import Variable
-from rrn.readout import accuracy_metrics, answer_losses
+from rrn.files.data import PreparedData
+from rrn.nn.readout import accuracy_metrics, answer_losses
 from rrn.tasks.pretty_clevr.network import (
     OTHERS,
     FlatNetwork,
@@ -25,6 +23,8 @@ from rrn.tasks.pretty_clevr.network import (
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
 from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import Variable
 
 NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 

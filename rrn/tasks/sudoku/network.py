@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from data_prep.sudoku.puzzles import UNITS
-from rrn.layers import Embedding, Linear
-from rrn.network import RecurrentRelationalNetwork
+from rrn.data_prep.sudoku.puzzles import UNITS
+from rrn.nn.layers import Embedding, Linear
+from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.settings import Model
 
 

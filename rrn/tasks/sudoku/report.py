@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import evaluation_batch
 from rrn.pages import Example, Step, Table
-from rrn.reading import reading_scope
 from rrn.tasks.examples import one_of_each
+from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
 from rrn.tasks.sudoku.marks import belief_marks, board_marks
 from rrn.tasks.task import Arrays
+from rrn.variables.reading import reading_scope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.graphs import RegularGraph
-from rrn.network import RecurrentState
-from rrn.random import ExampleRandom
-from rrn.reading import Variable, read, reading_scope
+from rrn.files.data import PreparedData
+from rrn.nn.graphs import RegularGraph
+from rrn.nn.network import RecurrentState
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import Variable, read, reading_scope
 
 SEGMENT_STEPS = 8  # at most, of what is traced once
 

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from rrn.convolution import Conv2D
-from rrn.layers import Linear
+from rrn.nn.convolution import Conv2D
+from rrn.nn.layers import Linear
 from rrn.tasks.triplet.settings import Model
 
 

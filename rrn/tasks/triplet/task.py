@@ -14,11 +14,11 @@ its digit in its split is its own match.
 import numpy as np
 import tensorflow as tf
 
-from rrn.data import PreparedData
-from rrn.random import ExampleRandom
+from rrn.files.data import PreparedData
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.tasks.triplet.network import EmbeddingNetwork
 from rrn.tasks.triplet.settings import Model
+from rrn.variables.random import ExampleRandom
 
 IMAGES = "query", "match", "other"
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from data_prep.__main__ import main
+from rrn.data_prep.__main__ import main
 from tests.data_prep.helpers import contents
 
 COUNTS = {"train": 225_930, "valid": 10_000, "test": 26_214}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_prep.ages.trees import decode
+from rrn.data_prep.ages.trees import decode
 
 
 def plain_decode(sequence):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import h5py
 
-from data_prep.__main__ import main
-from data_prep.babi.splits import FOLDERS
-from data_prep.babi.stories import TASKS
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.babi.splits import FOLDERS
+from rrn.data_prep.babi.stories import TASKS
 
 TRAIN = """\
 1 Mary moved to the bathroom.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from data_prep.babi import simulator
-from data_prep.babi.doubts import doubts
+from rrn.data_prep.babi import simulator
+from rrn.data_prep.babi.doubts import doubts
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep import input_files
-from data_prep.__main__ import main
-from data_prep.babi.stories import SPLITS
+from rrn.data_prep import input_files
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.babi.stories import SPLITS
 from tests.data_prep.babi.helpers import FACT, TRAIN, contents, make_archive, prepare, whole_folder
 from tests.data_prep.helpers import measured, needs_proc
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.babi import simulator
-from data_prep.babi.splits import hold_out
-from data_prep.babi.stories import SPLITS, TASKS, parse_stories
+from rrn.data_prep.babi import simulator
+from rrn.data_prep.babi.splits import hold_out
+from rrn.data_prep.babi.stories import SPLITS, TASKS, parse_stories
 from tests.data_prep.babi.helpers import (
     contents,
     make_archive,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_prep import DataError
-from data_prep.babi.stories import Question, Story, parse_stories
+from rrn.data_prep import DataError
+from rrn.data_prep.babi.stories import Question, Story, parse_stories
 from tests.data_prep.babi.helpers import FACT, TRAIN
 
 

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from data_prep.mnist.files import IDX_FILES
+from rrn.data_prep.mnist.files import IDX_FILES
 from tests.data_prep.mnist.helpers import COUNTS, idx
 
 

@@ -2,7 +2,7 @@
 
 import struct
 
-from data_prep.__main__ import main
+from rrn.data_prep.__main__ import main
 
 COUNTS = {"train": 40, "test": 12}
 SMALL = ("--valid", "10")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from data_prep.mnist import digits
-from data_prep.mnist.prepare import render
+from rrn.data_prep.mnist import digits
+from rrn.data_prep.mnist.prepare import render
 
 
 def test_digits_look_like_their_labels():

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from data_prep.mnist.files import IDX_FILES
+from rrn.data_prep.mnist.files import IDX_FILES
 from tests.data_prep.helpers import contents
 from tests.data_prep.mnist.helpers import idx, prepare
 

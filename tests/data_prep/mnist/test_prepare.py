@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from data_prep.mnist import digits as mnist_digits
-from data_prep.mnist import prepare as mnist
+from rrn.data_prep.mnist import digits as mnist_digits
+from rrn.data_prep.mnist import prepare as mnist
 from tests.data_prep.helpers import contents
 from tests.data_prep.mnist.helpers import prepare, prepare_rendered
 

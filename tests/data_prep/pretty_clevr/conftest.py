@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.pretty_clevr import prepare as pretty_clevr
+from rrn.data_prep.pretty_clevr import prepare as pretty_clevr
 from tests.data_prep.pretty_clevr.helpers import COUNTS, prepare
 
 

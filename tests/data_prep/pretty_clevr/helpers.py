@@ -1,6 +1,6 @@
 """What several of Pretty-CLEVR's tests use."""
 
-from data_prep.__main__ import main
+from rrn.data_prep.__main__ import main
 
 COUNTS = {"train": 300, "valid": 20, "test": 30}
 

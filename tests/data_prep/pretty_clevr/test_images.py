@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from data_prep.pretty_clevr.images import BACKGROUND, COLOURS, MARKERS, RADIUS, render
-from data_prep.pretty_clevr.scenes import make_scenes
+from rrn.data_prep.pretty_clevr.images import BACKGROUND, COLOURS, MARKERS, RADIUS, render
+from rrn.data_prep.pretty_clevr.scenes import make_scenes
 from tests.data_prep.helpers import contents
 from tests.data_prep.pretty_clevr.helpers import COUNTS
 

@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-from data_prep.pretty_clevr import prepare as pretty_clevr
-from data_prep.pretty_clevr.images import COLOURS, MARKERS
+from rrn.data_prep.pretty_clevr import prepare as pretty_clevr
+from rrn.data_prep.pretty_clevr.images import COLOURS, MARKERS
 from tests.data_prep.helpers import contents
 from tests.data_prep.pretty_clevr.helpers import COUNTS, prepare
 

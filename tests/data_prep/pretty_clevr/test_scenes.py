@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.pretty_clevr.scenes import make_scenes, walks
+from rrn.data_prep.pretty_clevr.scenes import make_scenes, walks
 from tests.data_prep.helpers import contents
 
 

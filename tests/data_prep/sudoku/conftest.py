@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_prep.sudoku.generator import generate
+from rrn.data_prep.sudoku.generator import generate
 from tests.data_prep.sudoku.helpers import lines
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.__main__ import main
-from data_prep.sudoku.puzzles import UNITS
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.sudoku.puzzles import UNITS
 
 SMALL = ("--train_per_level", "6", "--valid_per_level", "4", "--test_per_level", "5")
 

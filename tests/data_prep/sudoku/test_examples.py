@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from data_prep.sudoku.examples import make_examples, split_pools
+from rrn.data_prep.sudoku.examples import make_examples, split_pools
 
 
 def test_split_pools_keeps_kinds_together():

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from data_prep.sudoku.generator import generate
-from data_prep.sudoku.solver import solve
-from data_prep.sudoku.symmetry import fingerprints
+from rrn.data_prep.sudoku.generator import generate
+from rrn.data_prep.sudoku.solver import solve
+from rrn.data_prep.sudoku.symmetry import fingerprints
 
 
 def test_generate(generated):

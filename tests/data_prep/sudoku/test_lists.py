@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from data_prep.sudoku import lists
+from rrn.data_prep.sudoku import lists
 from tests.data_prep.sudoku.helpers import lines, prepare
 
 

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from data_prep.__main__ import main
-from data_prep.sudoku.examples import SPLITS
-from data_prep.sudoku.solver import solve
-from data_prep.sudoku.symmetry import fingerprints
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.sudoku.examples import SPLITS
+from rrn.data_prep.sudoku.solver import solve
+from rrn.data_prep.sudoku.symmetry import fingerprints
 from tests.data_prep.helpers import contents, measured, needs_proc
 from tests.data_prep.sudoku.helpers import SMALL, assert_solves, lines, prepare, transform
 

@@ -5,8 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
-from data_prep import DataError
-from data_prep.sudoku.puzzles import (
+from rrn.data_prep import DataError
+from rrn.data_prep.sudoku.puzzles import (
     KINDS,
     UNITS,
     PuzzleError,

@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 
-from data_prep.sudoku.solver import BLOCK, solve
+from rrn.data_prep.sudoku.solver import BLOCK, solve
 from tests.data_prep.sudoku.helpers import UNITS, assert_solves, boards
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_prep.sudoku.symmetry import fingerprints
+from rrn.data_prep.sudoku.symmetry import fingerprints
 from tests.data_prep.sudoku.helpers import transform
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from data_prep.__main__ import main
-from data_prep.sudoku import lists
-from data_prep.sudoku.solver import search, solve
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.sudoku import lists
+from rrn.data_prep.sudoku.solver import search, solve
 from tests.data_prep.helpers import contents
 from tests.data_prep.sudoku.helpers import assert_solves, lines, prepare, transform
 

@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from configs.ages import get_config
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.graphs import RegularGraph, all_others
-from rrn.plain import graph_outputs, hidden_states
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
+from rrn.nn.graphs import RegularGraph, all_others
+from rrn.nn.plain import graph_outputs, hidden_states
 from rrn.tasks import create_task
 from rrn.tasks.ages.report import AgesReport
 from rrn.tasks.ages.task import AGE, OLDER, YOUNGER
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
 
 COUNT = 512

@@ -7,12 +7,12 @@ import pytest
 import tensorflow as tf
 
 from configs.babi import get_config
-from data_prep.babi.simulator.answerer import answer
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.random import ExampleRandom
+from rrn.data_prep.babi.simulator.answerer import answer
+from rrn.files.data import read_prepared
 from rrn.tasks import create_task
 from rrn.tasks.babi.relabelling import PARTS, TASK_PARTS, Name, exchanged, read
+from rrn.variables.random import ExampleRandom
 from tests.tasks.babi.test_task import spell, tiny_data
 
 COPIES = 8  # of each question

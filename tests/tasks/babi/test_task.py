@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from configs.babi import get_config
 from rrn.config import replace
-from rrn.data import PreparedData, read_prepared
-from rrn.random import ExampleRandom
+from rrn.files.data import PreparedData, read_prepared
 from rrn.tasks import create_task
 from rrn.tasks.babi.parts import part_boundaries
 from rrn.tasks.babi.report import TASK_NAMES, BabiReport
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, names_and_shapes, randomize
 
 PARAMETERS = {

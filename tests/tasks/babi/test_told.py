@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.data import training_inputs
-from rrn.random import ExampleRandom
 from rrn.tasks.babi.told import (
     bags_of_words,
     content_words,
@@ -14,6 +12,8 @@ from rrn.tasks.babi.told import (
     told_loss,
     told_words,
 )
+from rrn.tasks.inputs import training_inputs
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
 from tests.helpers import small_babi
 

@@ -7,14 +7,14 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
 from rrn.tasks import Results, create_task
 from rrn.tasks.classification.network import ConvolutionalNetwork
 from rrn.tasks.classification.report import ClassificationReport
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
-from tests.test_convolution import plain_conv
+from tests.nn.test_convolution import plain_conv
 
 
 def shapes_of(file, channels, num_classes, **model):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import hdf5
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.random import ExampleRandom
+from rrn.data_prep import hdf5
+from rrn.files.data import read_prepared
 from rrn.tasks import create_task
 from rrn.tasks.completion.holes import (
     cut_patches,
@@ -22,6 +21,7 @@ from rrn.tasks.completion.holes import (
 from rrn.tasks.completion.report import CompletionReport
 from rrn.tasks.completion.task import FILLS
 from rrn.training.stages import Plan
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 

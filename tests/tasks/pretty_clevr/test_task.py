@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from configs.pretty_clevr import get_config
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.graphs import RegularGraph
-from rrn.plain import graph_outputs, hidden_states
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
+from rrn.nn.graphs import RegularGraph
+from rrn.nn.plain import graph_outputs, hidden_states
 from rrn.tasks import create_task
 from rrn.tasks.pretty_clevr.network import OTHERS
 from rrn.tasks.pretty_clevr.report import PrettyClevrReport
+from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, make_trainer
 

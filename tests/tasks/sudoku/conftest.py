@@ -4,9 +4,9 @@ import pytest
 import tensorflow as tf
 
 from configs.sudoku import get_config
+from rrn.files.weights import save_weights
 from rrn.tasks.sudoku import Sudoku
 from rrn.training.trainer import model_variables
-from rrn.weights import save_weights
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,19 @@ import tensorflow as tf
 from matplotlib.figure import Figure
 
 from configs.sudoku import get_config
-from data_prep.sudoku.puzzles import UNITS
 from rrn.config import replace
-from rrn.data import read_prepared, training_inputs
+from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.distribute.variables import short_device
-from rrn.graphs import RegularGraph
-from rrn.noting import recording
-from rrn.plain import hidden_states, node_outputs
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
+from rrn.nn.graphs import RegularGraph
+from rrn.nn.plain import hidden_states, node_outputs
 from rrn.tasks import create_task
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.sudoku.network import cell_neighbours
 from rrn.tasks.sudoku.report import SudokuReport
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
+from rrn.variables.random import ExampleRandom
+from rrn.variables.recorder import recording
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.distribute.test_towers import products_by_device
 from tests.helpers import CPUS, make_trainer

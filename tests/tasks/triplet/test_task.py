@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.data import read_prepared
-from rrn.noting import recording
-from rrn.random import ExampleRandom
+from rrn.files.data import read_prepared
 from rrn.tasks import Results, create_task
 from rrn.tasks.triplet.report import TripletReport, draw_embeddings, nearest
 from rrn.tasks.triplet.task import IMAGES, draw_triplets
+from rrn.variables.random import ExampleRandom
+from rrn.variables.recorder import recording
 from tests.compare import assert_close, names_and_shapes, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 

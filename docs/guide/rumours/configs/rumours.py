@@ -6,8 +6,8 @@ python main.py --config configs/rumours.py
 
 from rrn.tasks.rumours import Model
 
-from configs import look_up
 from rrn.config import Data, Evaluate, Experiment, Train
+from rrn.recipes import look_up
 
 
 def rumours():

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep import hdf5
-from data_prep.layout import check_all, check_layout, check_range
+from rrn.data_prep import hdf5
+from rrn.data_prep.layout import check_all, check_layout, check_range
 
 PEOPLE, TOLD = 16, 24
 SIZES = {"train": 20_000, "valid": 1_000, "test": 1_000}

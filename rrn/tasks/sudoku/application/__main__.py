@@ -22,7 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 from absl import app, flags
 
-from data_prep.failures import error_line
+from rrn.data_prep.failures import error_line
 from rrn.tasks.sudoku.application import NUM_STEPS
 from rrn.tasks.sudoku.application.puzzles import read_puzzles
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.sudoku.puzzles import (
+from rrn.data_prep.sudoku.puzzles import (
     KINDS,
     UNITS,
     PuzzleError,

@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from data_prep.sudoku.puzzles import UNITS
-from rrn.checks import check_sizes
 from rrn.compiling import xla
+from rrn.data_prep.sudoku.puzzles import UNITS
+from rrn.files.weights import load_weights, model_variables
+from rrn.nn.checks import check_sizes
 from rrn.pages import Example
-from rrn.random import ExampleRandom
-from rrn.reading import reading_scope
 from rrn.tasks.sudoku.application import NUM_STEPS
 from rrn.tasks.sudoku.application.puzzles import check_puzzles
 from rrn.tasks.sudoku.report import SOLVED, example_of
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
-from rrn.weights import load_weights, model_variables
+from rrn.variables.random import ExampleRandom
+from rrn.variables.reading import reading_scope
 
 BATCH = 128  # puzzles at a time
 SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved

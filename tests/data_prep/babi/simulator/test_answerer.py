@@ -2,11 +2,11 @@
 
 import pytest
 
-from data_prep import input_files
-from data_prep.__main__ import main
-from data_prep.babi import splits
-from data_prep.babi.simulator import TASKS, answerer, story
-from data_prep.babi.stories import parse_stories
+from rrn.data_prep import input_files
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.babi import splits
+from rrn.data_prep.babi.simulator import TASKS, answerer, story
+from rrn.data_prep.babi.stories import parse_stories
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from data_prep.__main__ import main
-from data_prep.babi.simulator import TASKS, compare
-from data_prep.babi.stories import Question, Story
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.babi.simulator import TASKS, compare
+from rrn.data_prep.babi.stories import Question, Story
 
 
 def test_distance_by_hand():

@@ -1,8 +1,8 @@
 """Questions about people, places and things, in tales told by hand."""
 
-from data_prep.babi.simulator.people import SETTINGS
-from data_prep.babi.simulator.telling import Dice, Tale
-from data_prep.babi.simulator.world import World
+from rrn.data_prep.babi.simulator.people import SETTINGS
+from rrn.data_prep.babi.simulator.telling import Dice, Tale
+from rrn.data_prep.babi.simulator.world import World
 
 
 def tale_of(*clauses):

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from data_prep.__main__ import main
-from data_prep.babi import stories as babi_stories
-from data_prep.babi.simulator import TASKS, compare, simulate, story
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.babi import stories as babi_stories
+from rrn.data_prep.babi.simulator import TASKS, compare, simulate, story
 
 # Of three stories of each task. If it changes, so does everybody's simulated data.
 PINNED = "46a0bdf2c2b09a9f7246d5cc79ae7ff25b97f10a595f5f567381729257ac17ae"

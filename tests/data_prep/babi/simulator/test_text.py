@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_prep.babi.simulator import TASKS, story, text
-from data_prep.babi.stories import Question, Story, parse_stories
+from rrn.data_prep.babi.simulator import TASKS, story, text
+from rrn.data_prep.babi.stories import Question, Story, parse_stories
 
 
 @pytest.mark.parametrize("task", TASKS)

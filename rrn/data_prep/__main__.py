@@ -1,0 +1,69 @@
+"""The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
+
+import argparse
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rrn.data_prep.failures import error_line
+from rrn.data_prep.finding import find
+from rrn.data_prep.options import check_options
+
+COMMANDS = {
+    name: importlib.import_module(f"{__package__}.{module}")
+    for name, module in find(Path(__file__).parent, "add_arguments", "prepare").items()
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything here does."""
+
+    def error(self, message: str) -> None:
+        """Ends the process.
+
+        Args:
+          message: what is wrong.
+        """
+        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
+        sys.exit(2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+      arguments: the words of the command line; by default those of this process.
+
+    Returns:
+      The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
+    """
+    parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        summary = module.__doc__.splitlines()[0]
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument(
+            "--verbosity", type=int, default=0, help="1: an error shows where it was raised"
+        )
+        module.add_arguments(command)
+    args = parser.parse_args(arguments)
+    try:
+        check_options(args)
+        COMMANDS[args.command].run(args)
+    except Exception as error:
+        if args.verbosity or (line := error_line(error)) is None:
+            raise
+        print(line, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    # SIGTERM raises an exception here, so that an unfinished file is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,84 @@
+"""Age arithmetic: who is how much older than whom, along a tree (Palm et al., arXiv 1711.08028).
+
+    python -m data_prep ages --out data/ages.h5
+
+writes all labelled trees on 8 people, split at random, as one HDF5 file. The ages are not part of
+it: a task draws them. It tells the difference of ages along each edge of a tree, and one person's
+age. A question asks for another person's age, and is the harder the farther the two people are
+apart in the tree (0 to 7 edges).
+
+Schema "ages", version 1. File attributes:
+
+    schema   "ages"
+    version  1
+    notes    ""
+    seed     seed of all random choices
+
+Datasets. There are 8^6 = 262,144 trees. Each is in one of the splits train, valid and test, which
+hold T trees each, in random order. Test has a tenth of all trees, and validation is taken from the
+rest.
+
+    {split}/edges     [T, 7, 2] uint8. The two people of each edge, 0 to 7, the lower one first.
+    {split}/distance  [T, 8, 8] uint8. The number of edges from person to person.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rrn.data_prep import DataError, hdf5
+from rrn.data_prep.ages import schema
+from rrn.data_prep.ages.trees import NUM_TREES, all_sequences, decode
+
+SPLITS = ("train", "valid", "test")
+NUM_TEST = round(NUM_TREES / 10)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `python -m data_prep ages`.
+
+    Args:
+      parser: the command's own parser.
+    """
+    parser.add_argument(
+        "--out", type=Path, default=Path("data/ages.h5"), help="file to write (%(default)s)"
+    )
+    parser.add_argument(
+        "--valid",
+        type=int,
+        metavar="N",
+        default=10_000,
+        help="training trees that become the validation split (%(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the split (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+      args: the parsed options.
+
+    Raises:
+      DataError: an option is wrong.
+    """
+    start = time.monotonic()
+    most = NUM_TREES - NUM_TEST - 1
+    if not 1 <= args.valid <= most:
+        raise DataError(f"--valid {args.valid}: expected 1 to {most:,} of the training trees")
+    if args.seed < 0:
+        raise DataError(f"--seed {args.seed}: at least 0 is needed")
+    edges, distance = decode(all_sequences())
+    order = np.random.default_rng(args.seed).permutation(NUM_TREES)
+    ends = np.cumsum([NUM_TREES - NUM_TEST - args.valid, args.valid])
+    datasets = {}
+    for split, trees in zip(SPLITS, np.split(order, ends), strict=True):
+        datasets |= {f"{split}/edges": edges[trees], f"{split}/distance": distance[trees]}
+    attributes = {"schema": "ages", "version": 1, "notes": "", "seed": args.seed}
+    schema.check(datasets)
+    hdf5.write(args.out, datasets, attributes)
+    for split in SPLITS:
+        print(f"{split:8}{len(datasets[f'{split}/edges']):12,} trees")
+    print(f"{args.out} written in {time.monotonic() - start:.1f} s")

@@ -1,0 +1,72 @@
+"""Simulated bAbI: stories of the 20 tasks of Weston et al. (arXiv 1502.05698).
+
+    python -m data_prep babi --source simulated --out data/babi_like_released.h5
+
+The stories follow the released files closely: vocabulary, sentences, lengths and odds of events.
+They are not copies: sentences and rules are written here, and answers are derived from what a story
+tells.
+
+Modules:
+    telling    random choices, and the tale that collects facts and questions
+    world      actors, places and objects, and what can happen to them
+    people     stories of tasks 1-3 and 5-14
+    reasoning  stories of tasks 4 and 15-20
+    text       writes stories as bAbI's text files
+    answerer   answers questions from the text alone, and shares no code with the other modules
+    compare    how close two sets of stories are
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from rrn.data_prep.babi.simulator import people, reasoning
+from rrn.data_prep.babi.simulator.telling import Dice, Tale
+from rrn.data_prep.babi.stories import Story
+
+_TELL: dict[int, Callable[[Dice], Tale]] = {
+    **{task: partial(people.people_story, setting) for task, setting in people.SETTINGS.items()},
+    4: reasoning.direction_story,
+    14: people.timeline_story,
+    15: reasoning.fear_story,
+    16: reasoning.colour_story,
+    17: reasoning.position_story,
+    18: reasoning.size_story,
+    19: reasoning.path_story,
+    20: reasoning.motive_story,
+}
+TASKS = tuple(sorted(_TELL))
+
+
+def story(task: int, key: str, index: int) -> Story:
+    """Returns one story of a collection. It depends on the three arguments only.
+
+    Args:
+      task: 1 to 20.
+      key: names the collection, for instance its seed and split.
+      index: the story's number in the collection, from 0.
+    """
+    return _TELL[task](Dice(f"{key}/{task}/{index}")).story(task)
+
+
+def simulate(
+    task: int, num_questions: int, rng: np.random.Generator, num_stories: int | None = None
+) -> list[Story]:
+    """Returns the first stories of the collection that `rng` names.
+
+    Args:
+      task: 1 to 20.
+      num_questions: the least number of questions that the stories have together. It is not used if
+        `num_stories` is given.
+      rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
+      num_stories: the number of stories.
+    """
+    key = f"{rng.bit_generator.random_raw():016x}"
+    if num_stories is not None:
+        return [story(task, key, index) for index in range(num_stories)]
+    stories, asked = [], 0
+    while asked < num_questions:
+        stories.append(story(task, key, len(stories)))
+        asked += len(stories[-1].questions)
+    return stories

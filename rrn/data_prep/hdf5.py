@@ -1,0 +1,181 @@
+"""Writes a prepared data set as one HDF5 file, whole or not at all, and reads it undamaged.
+
+A file checks itself. HDF5 leaves the first 512 bytes to its users (its "user block"). They hold one
+line with the SHA-256 of all bytes after them. A reader compares it before HDF5 looks at the file,
+so it notices every changed, lost or added byte: in the arrays, in the attributes, and in HDF5's own
+index, which has no checksum (one wrong bit there reads as a block of zeros). HDF5's fletcher32 is
+not used: it covers compressed blocks alone, which zlib's checksum covers anyway.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from rrn.data_prep import DataError
+from rrn.data_prep.failures import writing
+
+USER_BLOCK = 512  # bytes, the least that HDF5 allows
+SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
+
+
+def write(
+    path: Path,
+    datasets: Mapping[str, np.ndarray],
+    attributes: Mapping[str, str | int],
+) -> None:
+    """Writes datasets and attributes to a new file.
+
+    Args:
+      path: the file. Its folder is made if it is not there.
+      datasets: arrays by their path in the file. Numbers are compressed; arrays of Python strings
+        (dtype object) become variable-length UTF-8.
+      attributes: the file's attributes.
+    """
+    with create(path, datasets, attributes):
+        pass
+
+
+@contextlib.contextmanager
+def create(
+    path: Path,
+    datasets: Mapping[str, np.ndarray],
+    attributes: Mapping[str, str | int],
+) -> Iterator[h5py.File]:
+    """Writes a file as `write` does, and keeps it open so that the context can add more.
+
+    The file is made in memory, written under another name in the same folder and renamed at the
+    end. So a run that fails or is interrupted leaves an earlier file as it was.
+
+    Args:
+      path: the file. Its folder is made if it is not there.
+      datasets: arrays by their path in the file, as for `write`.
+      attributes: the file's attributes.
+
+    Yields:
+      The open file, which holds the datasets and attributes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _touch(unfinished, path)
+        memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
+        with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
+            file.attrs.update(attributes)
+            for name, array in datasets.items():
+                if array.dtype == object:
+                    file.create_dataset(name, data=array, dtype=h5py.string_dtype())
+                elif array.size == 0:  # HDF5 cannot cut an empty array into chunks
+                    file.create_dataset(name, data=array)
+                else:
+                    file.create_dataset(name, data=array, compression="gzip", shuffle=True)
+            yield file
+        content = memory.getvalue()
+        content = _user_block(_digest(content)) + content[USER_BLOCK:]
+        with writing(path), unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _touch(unfinished: Path, path: Path) -> None:
+    """Makes an empty file; where that fails it says why, which HDF5 does not."""
+    try:
+        unfinished.touch()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """What a prepared file holds.
+
+    Attributes:
+      path: the file.
+      size: the number of its bytes.
+      digest: the digest in it, 64 hexadecimal digits.
+      attributes: the file's attributes.
+      datasets: arrays by their path in the file. Strings are arrays of dtype object.
+    """
+
+    path: str
+    size: int
+    digest: str
+    attributes: dict[str, str | int]
+    datasets: dict[str, np.ndarray]
+
+
+def read(path: Path | str) -> Contents:
+    """Reads a prepared file into memory; the digest is that of the very bytes that are read.
+
+    Args:
+      path: the file.
+
+    Returns:
+      Its contents.
+
+    Raises:
+      DataError: there is no such file, it is no prepared file, or it is damaged.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; `python -m data_prep` makes it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    digest, datasets = _verify(path, content), {}
+
+    def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(item, h5py.Dataset):
+            text = h5py.check_string_dtype(item.dtype)
+            with _naming(path, name):
+                datasets[name] = item.asstr()[:] if text else item[:]
+
+    with h5py.File(io.BytesIO(content)) as file:
+        with _naming(path, "attributes"):
+            attributes = {n: getattr(v, "item", lambda v=v: v)() for n, v in file.attrs.items()}
+        file.visititems(collect)
+    return Contents(str(path), len(content), digest, attributes, datasets)
+
+
+@contextlib.contextmanager
+def _naming(path: Path | str, what: str) -> Iterator[None]:
+    """Within it, what HDF5 says of something that is not of this program names the file."""
+    try:
+        yield
+    except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
+
+
+def _verify(path: Path | str, content: bytes) -> str:
+    """Returns the digest of a file's bytes, which must be the one in its user block."""
+    digest = _digest(content)
+    if content[:USER_BLOCK] != _user_block(digest):
+        if not content.startswith(SEAL):
+            raise DataError(
+                f"{path}: not a file of this program's data_prep, or of one that did not yet write"
+                " a digest; prepare it again: `python -m data_prep --help`"
+            )
+        raise DataError(
+            f"{path}: damaged, or changed after it was prepared: its digest does not fit its"
+            " bytes; prepare it again: `python -m data_prep --help`"
+        )
+    return digest
+
+
+def _user_block(digest: str) -> bytes:
+    return (SEAL + digest.encode() + b"\n").ljust(USER_BLOCK, b"\0")
+
+
+def _digest(content: bytes) -> str:
+    """Returns the SHA-256 of what follows the user block."""
+    return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()

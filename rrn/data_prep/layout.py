@@ -1,0 +1,101 @@
+"""What a data set's validator is made of: the layout of its arrays, and checks of their contents.
+
+A validator is a function `check(datasets)` in a data set's module `schema`. It raises `DataError`
+at the first thing that is wrong, and returns what it has verified, a phrase each.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rrn.data_prep import DataError
+
+# Dataset -> (dtype, axes). An axis is a number, or a name that has one length wherever it occurs,
+# such as "Q" or "Q+1". A name of a split holds within it; "{split}/" stands for every split.
+Layout = Mapping[str, tuple[str, tuple[int | str, ...]]]
+SPLITS = ("train", "valid", "test")
+
+
+def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
+    """Compares names, dtypes and shapes with a layout.
+
+    Args:
+      datasets: arrays by their path in the file.
+      layout: what they should be.
+
+    Returns:
+      What was verified.
+
+    Raises:
+      DataError: a dataset is missing or too much, or has another dtype or shape.
+    """
+    wanted = {
+        name.format(split=split): (split if "{split}" in name else "", *rest)
+        for name, rest in layout.items()
+        for split in SPLITS
+    }
+    for name in wanted.keys() ^ datasets.keys():
+        raise DataError(f"{name}: {'missing' if name in wanted else 'not in the schema'}")
+    lengths = {}
+    for name, (split, dtype, axes) in wanted.items():
+        array = datasets[name]
+        if array.dtype != dtype:
+            raise DataError(f"{name}: its dtype is {array.dtype}; expected {dtype}")
+        if array.ndim != len(axes):
+            raise DataError(f"{name}: its shape is {array.shape}; expected {_shown(axes)}")
+        for length, axis in zip(array.shape, axes, strict=True):
+            axis, _, more = str(axis).partition("+")
+            known = int(axis) if axis.isdecimal() else lengths.get((split, axis))
+            known = lengths.get(("", axis)) if known is None else known
+            if known is None and length >= int(more or 0):
+                lengths[split, axis] = length - int(more or 0)
+            elif known is None or length != known + int(more or 0):
+                raise DataError(
+                    f"{name}: its shape is {array.shape}; expected {_shown(axes)}"
+                    + ("" if axis.isdecimal() else f" with {axis} = {known or 0}")
+                )
+    return f"{len(wanted)} datasets of the schema's dtypes and fitting lengths"
+
+
+def _shown(axes: tuple[int | str, ...]) -> str:
+    return f"[{', '.join(map(str, axes))}]"
+
+
+def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) -> None:
+    """Raises `DataError` unless low <= number < high, which may be an array, for all numbers.
+
+    Args:
+      name: the dataset.
+      array: its numbers.
+      low: the least number that is right.
+      high: the least number that is too large.
+    """
+    check_all(name, (array >= low) & (array < high), array, f"at least {low} and below the limit")
+
+
+def check_all(name: str, right: np.ndarray, array: np.ndarray, expected: str) -> None:
+    """Refuses an array in which something is wrong.
+
+    Args:
+      name: the dataset.
+      right: whether an entry is right, for all of them or for the rows of `array`.
+      array: the entries.
+      expected: what is right, for the message.
+
+    Raises:
+      DataError: something is wrong; the message names the first wrong entry.
+    """
+    if not right.all():
+        place = np.unravel_index(right.argmin(), right.shape)
+        shown = np.array2string(array[place], threshold=20, max_line_width=1000)
+        at = ", ".join(map(str, place))
+        raise DataError(f"{name}[{at}] is {shown.splitlines()[0]}; expected {expected}")
+
+
+def is_permutation(rows: np.ndarray) -> np.ndarray:
+    """Returns which rows hold each of the numbers 0 to their length - 1 once.
+
+    Args:
+      rows: [..., length] integers.
+    """
+    return (np.sort(rows, axis=-1) == np.arange(rows.shape[-1])).all(axis=-1)

@@ -1,0 +1,180 @@
+"""MNIST: images of digits (LeCun et al., 1998), or digits rendered in fonts in their place.
+
+    python -m data_prep mnist --source mnist.npz --out data/mnist.h5
+    python -m data_prep mnist --rendered --out data/mnist.h5
+
+reads MNIST from a folder of its four IDX files (.gz or unpacked) or from mnist.npz, or renders
+digits where MNIST is not at hand, and writes one HDF5 file. Rendered digits are not MNIST: they are
+printed digits that are randomly rotated, sheared, stretched, bent and shifted. A result on them
+says nothing about handwriting, and should repeat the attribute `notes`.
+
+Schema "mnist", version 1. File attributes:
+
+    schema   "mnist"
+    version  1
+    source   the folder's or file's name, or "rendered"
+    sha256   the file's checksum; "" for a folder and for rendered digits
+    notes    "digits rendered in 14 fonts, not MNIST" for rendered digits, else ""
+    seed     seed of all random choices
+
+Datasets, in each split of train, valid and test with N digits. Validation digits are drawn from
+the training digits.
+
+    {split}/image  [N, 28, 28] uint8. 0 for paper, 255 for ink.
+    {split}/label  [N] uint8. The digit, 0 to 9.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rrn.data_prep import DataError, hdf5, input_files
+from rrn.data_prep.mnist import files, schema
+from rrn.data_prep.mnist.digits import FONTS, draw
+from rrn.data_prep.progress import Progress
+
+SPLITS = ("train", "valid", "test")
+COUNTS = (60_000, 10_000)  # MNIST's training and test digits
+BLOCK = 500  # digits rendered at once
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `python -m data_prep mnist`.
+
+    Args:
+      parser: the command's own parser.
+    """
+    origin = parser.add_mutually_exclusive_group(required=True)
+    origin.add_argument(
+        "--source", type=Path, metavar="PATH", help="folder of MNIST's four files, or mnist.npz"
+    )
+    origin.add_argument(
+        "--rendered", action="store_true", help="render digits in fonts instead; not MNIST"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("data/mnist.h5"), help="file to write (%(default)s)"
+    )
+    parser.add_argument(
+        "--valid",
+        type=int,
+        metavar="N",
+        default=5_000,
+        help="training digits that become the validation split (%(default)s)",
+    )
+    parser.add_argument(
+        "--counts",
+        type=_counts,
+        metavar="TRAIN,TEST",
+        help="digits to render (60000,10000)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of all random choices (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepares the data set as the options say and prints what the file holds.
+
+    Args:
+      args: the parsed options.
+
+    Raises:
+      DataError: a file or an option is wrong.
+    """
+    start = time.monotonic()
+    for name, least in (("valid", 1), ("seed", 0)):
+        if (value := getattr(args, name)) < least:
+            raise DataError(f"--{name} {value}: at least {least} is needed")
+    if args.source and args.counts:
+        raise DataError("--counts: only digits that are --rendered can be counted out")
+    if args.rendered:
+        source, sha256 = "rendered", ""
+        notes = f"digits rendered in {len(FONTS)} fonts, not MNIST"
+        counts = zip(("train", "test"), args.counts or COUNTS, strict=True)
+        digits = {
+            split: render(count, split, np.random.default_rng([args.seed, index]))
+            for index, (split, count) in enumerate(counts)
+        }
+    else:
+        source, sha256, notes = args.source.name, input_files.checksum(args.source), ""
+        digits = files.read(args.source)
+    datasets = split_off_validation(digits, args.valid, args.seed)
+    attributes = {
+        "schema": "mnist",
+        "version": 1,
+        "source": source,
+        "sha256": sha256,
+        "notes": notes,
+        "seed": args.seed,
+    }
+    schema.check(datasets)
+    hdf5.write(args.out, datasets, attributes)
+    for split in SPLITS:
+        print(f"{split:8}{len(datasets[f'{split}/label']):12,} digits")
+    if notes:
+        print(notes)
+    print(f"{args.out} written in {time.monotonic() - start:.1f} s")
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    numbers = text.split(",")
+    if len(numbers) != len(COUNTS) or not all(n.isdecimal() and int(n) for n in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected two numbers, like 60000,10000")
+    return tuple(map(int, numbers))
+
+
+def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
+    """Renders digits in random order and random fonts, each of the ten equally often.
+
+    Args:
+      count: the number of digits.
+      split: names the work while its progress is shown.
+      rng: the source of all random choices.
+
+    Returns:
+      images: [count, 28, 28] uint8. labels: [count] uint8.
+    """
+    labels = rng.permutation(count) % 10
+    images = []
+    progress = Progress(f"{split} digits", count)
+    for start in range(0, count, BLOCK):
+        block = labels[start : start + BLOCK]
+        images.append(draw(block, rng.integers(len(FONTS), size=len(block)), rng))
+        progress.show(start + len(block))
+    return np.concatenate(images), labels.astype(np.uint8)
+
+
+def split_off_validation(
+    digits: dict[str, files.Digits], num_valid: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Moves some of the training digits to validation.
+
+    Args:
+      digits: the images and labels of "train" and "test".
+      num_valid: the number of digits to move. They are drawn at random.
+      seed: the draw's seed.
+
+    Returns:
+      The file's datasets, by name.
+
+    Raises:
+      DataError: no training digit would be left.
+    """
+    (images, labels), test = digits["train"], digits["test"]
+    if num_valid >= len(labels):
+        raise DataError(
+            f"--valid {num_valid}: leaves none of the {len(labels):,} training digits for training"
+        )
+    is_valid = np.zeros(len(labels), bool)
+    rng = np.random.default_rng(seed)
+    is_valid[rng.choice(len(labels), num_valid, replace=False)] = True
+    parts = {
+        "train": (images[~is_valid], labels[~is_valid]),
+        "valid": (images[is_valid], labels[is_valid]),
+        "test": test,
+    }
+    return {
+        f"{split}/{name}": array
+        for split in SPLITS
+        for name, array in zip(("image", "label"), parts[split], strict=True)
+    }

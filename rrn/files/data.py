@@ -1,0 +1,148 @@
+"""Prepared HDF5 files, read into memory."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.data_prep import hdf5
+
+
+@dataclasses.dataclass
+class PreparedData:
+    """A file of `data_prep`, read into memory.
+
+    Integers are int32, except that bytes with three or more axes (images) stay bytes.
+
+    Attributes:
+      path: the file.
+      attributes: the file's attributes.
+      shared: name -> array of what all splits use.
+      splits: split -> name -> array.
+      digest: the file's digest.
+    """
+
+    path: str
+    attributes: dict
+    shared: dict
+    splits: dict
+    digest: str = ""
+
+    @classmethod
+    def of(cls, contents: hdf5.Contents) -> "PreparedData":
+        """Sorts what was read of a file by splits.
+
+        Args:
+          contents: what `hdf5.read` has read.
+
+        Returns:
+          The data.
+        """
+        shared, splits = {}, {}
+        for name, array in contents.datasets.items():
+            top, _, rest = name.partition("/")
+            if array.dtype.kind in "iu" and not (array.dtype == np.uint8 and array.ndim > 2):
+                array = array.astype(np.int32, copy=False)
+            if top in ("train", "valid", "test"):
+                splits.setdefault(top, {})[rest] = array
+            else:
+                shared[name] = array
+        return cls(contents.path, contents.attributes, shared, splits, contents.digest)
+
+    def check_split(self, split: str) -> None:
+        """Refuses a split that is not there.
+
+        Args:
+          split: the split's name.
+
+        Raises:
+          ValueError: the file has no such split.
+        """
+        if split not in self.splits:
+            raise ValueError(
+                f"{self.path}: split must be one of {sorted(self.splits)}, got {split!r}"
+            )
+
+    def arrays(self, split: str) -> dict[str, tf.Tensor]:
+        """Puts a split's arrays and the shared ones on the CPU.
+
+        Args:
+          split: the split's name.
+
+        Returns:
+          name -> tensor. Words are left out; they stay in Python.
+
+        Raises:
+          ValueError: the file has no such split.
+        """
+        self.check_split(split)
+        with tf.device("CPU:0"):
+            return {
+                name: tf.constant(array)
+                for name, array in {**self.shared, **self.splits[split]}.items()
+                if array.dtype != object  # words stay in Python
+            }
+
+    def constant(self, name: str, compute: Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
+        """Finds what a model takes from its training data.
+
+        Args:
+          name: the constant's name.
+          compute: a function from the training split's arrays to the constant.
+
+        Returns:
+          What `compute` returns; where this is what a weights file holds of the data, the file's
+          constant of that name.
+        """
+        if "train" in self.splits and name not in self.shared:
+            return compute(self.splits["train"])
+        return self.shared[name]
+
+    def check_compatible(self, other: "PreparedData") -> None:
+        """Refuses data that do not fit a model that was made on these.
+
+        Args:
+          other: the other data.
+
+        Raises:
+          ValueError: another schema or version of schema, other shapes of examples, or other words:
+            their ids would differ.
+        """
+        path = other.path
+        for field in "schema", "version":
+            mine, theirs = (data.attributes.get(field) for data in (self, other))
+            if mine != theirs:
+                raise ValueError(f"{path}: {field} is {theirs!r}, that of {self.path} {mine!r}")
+        for name, words in self.shared.items():
+            if words.dtype == object and not np.array_equal(words, other.shared[name]):
+                one_sided = sorted(set(words) ^ set(other.shared[name]))
+                raise ValueError(
+                    f"{path}: its {name} is not that of {self.path}: "
+                    + (f"only one has {', '.join(one_sided[:5])}" if one_sided else "another order")
+                )
+        wanted = {n: array.shape[1:] for part in self.splits.values() for n, array in part.items()}
+        for split, arrays in other.splits.items():
+            found = {name: array.shape[1:] for name, array in arrays.items()}
+            for name, shape in wanted.items():
+                if found.get(name) != shape:
+                    raise ValueError(
+                        f"{path}: {split}/{name}: {found.get(name, 'absent')} of an example; in "
+                        f"{self.path} it is {shape}"
+                    )
+
+
+def read_prepared(path: str) -> PreparedData:
+    """Reads a file that `python -m data_prep` made.
+
+    Args:
+      path: the file.
+
+    Returns:
+      Its contents.
+
+    Raises:
+      ValueError: there is no such file, or its digest says that it is damaged.
+    """
+    return PreparedData.of(hdf5.read(path))

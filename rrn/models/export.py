@@ -1,0 +1,93 @@
+"""Writes models as SavedModels, which run in plain TensorFlow, without rrn."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.files.weights import model_variables
+from rrn.files.weights_file import Weights, read_weights
+from rrn.models import load
+from rrn.variables.reading import reading_scope
+
+ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
+
+
+def export(
+    weights: str | Path | Weights, folder: str | Path, compiled: bool = False, **fields: Any
+) -> str:
+    """Writes the model of a weights file as a SavedModel.
+
+    Its `predict` takes and returns what the task's does, by name. So does its signature
+    "serving_default", by arguments of these names.
+
+    Args:
+      weights: a weights file, or its contents; see `rrn.load`.
+      folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
+        replaced; anything else there is an error.
+      compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
+      fields: as of `rrn.load`.
+
+    Returns:
+      What the SavedModel takes and returns, in words.
+
+    Raises:
+      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else;
+        what the task's `predict` takes cannot be compiled, as strings.
+    """
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    folder, model, path = Path(folder), load(weights, **fields), weights.path
+    if not model.inputs():
+        raise ValueError(f"{path}: {type(model).__name__} says nothing of what `predict` takes")
+    strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]
+    if compiled and strings:
+        raise ValueError(
+            f"{path}: XLA compiles no strings, and `predict` takes {', '.join(strings)}; "
+            "export the model with --jit=off"
+        )
+    if folder.exists() and not (folder / "saved_model.pb").exists():
+        raise ValueError(f"{folder}: is there and no SavedModel; name another folder")
+    temporary = folder.with_name(f"{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    outputs = _save(model, temporary, compiled)
+    about = {**weights.attributes, "model": model.config.model_dump()}
+    (temporary / ABOUT).parent.mkdir()
+    (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(temporary, folder)
+    return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
+
+
+def _save(model, folder, compiled):
+    """Writes the SavedModel; returns the outputs' specs."""
+    specs = model.inputs()
+    named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
+
+    @tf.function(input_signature=[specs], autograph=False, jit_compile=compiled or None)
+    def predict(inputs):
+        with reading_scope():
+            return model.predict(inputs)
+
+    @tf.function(input_signature=named, autograph=False)
+    def serve(*values):
+        return predict(dict(zip(specs, values, strict=True)))
+
+    module = tf.Module()
+    module.weights = model_variables(model)
+    module.predict = predict
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)
+    return predict.get_concrete_function().structured_outputs
+
+
+def _in_words(specs):
+    """A line for each tensor: its name, type and shape, n for the number of examples."""
+    lines = []
+    for name, spec in specs.items():
+        shape = ", ".join("n" if size is None else str(size) for size in spec.shape.as_list())
+        lines.append(f"  {name:<14}{spec.dtype.name:<9}[{shape}]")
+    return "\n".join(lines)

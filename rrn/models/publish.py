@@ -1,0 +1,134 @@
+"""Writes a run's weights for others: with all that makes the model again, its results and licence.
+
+    python -m rrn.models.publish runs/mine/weights.h5 --out pretrained/mine.h5 --licence Apache-2.0
+
+The results are those of `results.json` beside the weights; the file has everything else in it. No
+weight changes.
+The command prints the file's card for `pretrained/README.md`.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rrn.data_prep.failures import error_line
+from rrn.files.weights_file import Weights, read_weights, write_weights
+
+
+def publish(
+    weights: str | Path,
+    out: str | Path,
+    results: str | Path | None = None,
+    licence: str | None = None,
+) -> Weights:
+    """Writes the file `out`; see above.
+
+    Args:
+      weights: a weights file.
+      out: the file to write.
+      results: a `results.json`.
+      licence: that of the weights.
+
+    Returns:
+      What was written, as it is read back.
+
+    Raises:
+      ValueError: a file is missing or damaged, or lacks what a run's file has.
+    """
+    results = results or _beside(weights, "results.json")
+    found = read_weights(weights)
+    attributes = dict(found.attributes)
+    if lacking := {"task", "config", "update", "data"} - attributes.keys():
+        raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
+    if results:
+        attributes["results"] = _read_results(results)
+    if licence:
+        attributes["licence"] = licence
+    write_weights(dataclasses.replace(found, path=str(out), attributes=attributes))
+    return read_weights(out)
+
+
+def card(weights: Weights) -> str:
+    """Writes a weights file's card: its model, what it was trained on, what it reaches.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      Markdown.
+    """
+    about, data = weights.attributes, weights.attributes["data"]
+    size = sum(array.size for array in weights.arrays.values())
+    source = data.get("source") or "generated"
+    lines = [
+        f"## {Path(weights.path).name}",
+        "",
+        f"- Task `{about['task']}`, `{about['config']}`, update {about['update']:,}; "
+        f"{size:,} parameters",
+        f"- Trained on `{data['file']}` ({source}, seed {data['seed']}"
+        + (f", SHA-256 of the source {data['sha256'][:16]}…" if data.get("sha256") else "")
+        + ")",
+    ]
+    if data.get("notes"):
+        lines.append(f"- Its data: {data['notes']}")
+    if "results" in about:
+        results = about["results"]
+        reached = results["metrics"]  # of all examples, if there are figures of all
+        reached = {n: v for n, v in reached.items() if not re.search(r"\d", n)} or reached
+        metrics = ", ".join(f"{name} {value:.4g}" for name, value in reached.items())
+        examples = f"{results['examples']:,} examples of the {results['split']} split"
+        lines.append(f"- On {examples}: {metrics}")
+    lines.append(f"- Licence: {about.get('licence', 'not stated')}")
+    lines.append(f"- SHA-256 of the file: {_sha256(weights.path)}")
+    return "\n".join(lines)
+
+
+def _sha256(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _beside(weights, name):
+    path = Path(weights).parent / name
+    return str(path) if path.exists() else None
+
+
+def _read_results(path):
+    try:
+        measured = json.loads(Path(path).read_text())
+        return {name: measured[name] for name in ("split", "examples", "metrics")}
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: not the results of a run: {error!r}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+      arguments: the command line without the program's name; this process's if not given.
+
+    Returns:
+      The exit status.
+    """
+    parser = argparse.ArgumentParser(prog="python -m rrn.models.publish", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("weights", help="a weights file")
+    parser.add_argument("--out", required=True, help="the file to write")
+    parser.add_argument("--results", help="a results.json; the one beside the weights if not given")
+    parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
+    try:
+        print(card(publish(**vars(parser.parse_args(arguments)))))
+    except Exception as error:
+        if (line := error_line(error)) is None:
+            raise
+        print(line, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Models as their weights files hold them: made again without config or data, and shown."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.config import ModelSettings
+from rrn.files.data import PreparedData
+from rrn.files.weights import assign_weights, model_variables
+from rrn.files.weights_file import Weights, read_weights
+from rrn.settings import made
+from rrn.tasks import check_schema, create_task, find_task, task_names
+from rrn.tasks.task import Task
+from rrn.variables.reading import module_variables
+
+
+def load(weights: str | Path | Weights, **fields: Any) -> Task:
+    """Makes the model of a weights file, with these weights.
+
+    The file must be a run's, or one of `pretrained/`: they hold the task, its fields and what it
+    took from its data. No config and no data set is needed.
+
+    Args:
+      weights: the weights file, or its contents.
+      fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
+
+    Returns:
+      The task. `predict` answers (`inputs` says what it takes), `network` and `encoder` are its
+      modules, `config` has its fields and `constants` its vocabulary; see `rrn.tasks.task.Task`.
+
+    Raises:
+      ValueError: no such file, it is damaged, or it does not say what model it is of.
+    """
+    if not isinstance(weights, Weights):
+        weights = read_weights(weights)
+    with naming(weights.path):
+        task = create_task(saved_model(weights, fields), saved_data(weights))
+    assign_weights(weights, model_variables(task), task.training_only())
+    return task
+
+
+@contextlib.contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Within it, what is wrong with a model is an error that names the model's file.
+
+    Args:
+      path: the file.
+
+    Raises:
+      ValueError: what the context has raised, with the file's name before it.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
+
+
+def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
+    """Collects what a weights file says of its model, so that `load` makes it again.
+
+    Args:
+      model: the settings of the model.
+      data: what the model was made on.
+
+    Returns:
+      The file's attributes "task", "model" and "data".
+    """
+    return {
+        "task": model.TASK,
+        "model": model.model_dump(),
+        "data": {"file": Path(data.path).name, "digest": data.digest, **data.attributes},
+    }
+
+
+def saved_task(weights: Weights) -> str:
+    """Finds the task that a weights file is of.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      The task's name.
+
+    Raises:
+      ValueError: the file does not say, or names a task that there is not.
+    """
+    if "task" not in weights.attributes:
+        raise ValueError(
+            f"{weights.path}: it has weights alone, and does not say of what model: its attributes "
+            f"are {', '.join(weights.attributes) or 'none'}; those of a run have task, model, data"
+        )
+    task = weights.attributes["task"]
+    if task not in task_names():
+        names = ", ".join(task_names())
+        raise ValueError(f"{weights.path}: attribute task: expected one of {names}, got {task!r}")
+    return task
+
+
+def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
+    """Finds the settings of the model of a weights file, some of them changed.
+
+    Args:
+      weights: the file's contents.
+      changed: name -> value of the fields that are not to be the file's.
+
+    Returns:
+      The settings.
+
+    Raises:
+      ValueError: a changed field is none of the model's, the file has no settings, or they are not
+        those of its task.
+    """
+    known = find_task(saved_task(weights)).Model
+    fields = _dict(weights, "model")
+    for name in changed:
+        if name not in known.model_fields:
+            names = ", ".join(known.model_fields)
+            raise ValueError(f"{weights.path}: its model has no field {name}; fields are {names}")
+    return made(known, {**fields, **changed}, "model")
+
+
+def saved_data(weights: Weights) -> PreparedData:
+    """Finds what a weights file holds of the data that its model was made on.
+
+    Args:
+      weights: the file's contents.
+
+    Returns:
+      Data with constants and without splits.
+
+    Raises:
+      ValueError: the file does not say what data these were, or they are not its task's.
+    """
+    about = _dict(weights, "data")
+    check_schema(saved_task(weights), weights.path, about)
+    if not isinstance(about.get("notes"), str):
+        notes = about.get("notes")
+        raise ValueError(f"{weights.path}: attribute data: notes is {notes!r}; expected a string")
+    return PreparedData(weights.path, about, _Constants(weights), {})
+
+
+class _Constants(dict):
+    """A weights file's constants; one that is missing is an error that names the file."""
+
+    def __init__(self, weights):
+        super().__init__(weights.constants)
+        self._path = weights.path
+
+    def __missing__(self, name):
+        there = ", ".join(self) or "none"
+        raise ValueError(f"{self._path}: constants/{name}: missing; its constants are {there}")
+
+
+def _dict(weights, name):
+    value = weights.attributes.get(name)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{weights.path}: attribute {name}: expected a dict, got {value!r}")
+    return value
+
+
+def summary(module: tf.Module) -> str:
+    """Lists a module's layers with their variables, shapes and numbers of parameters.
+
+    Args:
+      module: any module; of a `Task`, its encoder's and its network's modules are listed.
+
+    Returns:
+      A table, a line for each variable and one for the sum. `print` shows it.
+
+    Raises:
+      ValueError: it is no module.
+    """
+    if not isinstance(module, (tf.Module, Task)):
+        got = type(module).__name__
+        raise ValueError(f"summary: module must be a tf.Module or a Task, got {got}")
+    variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
+    rows = [
+        (variable.name.removesuffix(":0"), list(variable.shape), variable.shape.num_elements())
+        for variable in variables
+    ]
+    rows.append((f"{len(rows)} variables of {type(module).__name__}", "", sum(r[2] for r in rows)))
+    width = max(len(name) for name, _, _ in rows)
+    return "\n".join(f"{name:<{width}}  {shape!s:<16}{count:>12,}" for name, shape, count in rows)

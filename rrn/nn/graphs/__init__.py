@@ -1,0 +1,44 @@
+"""Who sends to whom: one interface, `Graph`, and four forms of it.
+
+    SparseGraph          any graph or graphs, as a list of edges
+    RegularGraph         the same graph many times; each of its nodes has k neighbours
+    FullyConnectedGraph  every node hears every node of its graph; graphs may differ in size
+    GraphUnion           graphs of any form side by side
+
+The nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph; there is no
+axis for the batch. Where two forms describe the same graph, their results are the same.
+
+The four forms are values (`GraphValue`): arguments of a `tf.function` and of a SavedModel's
+functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse graphs side by
+side.
+
+graph.py            the interface `Graph`
+sparse.py           `SparseGraph`
+regular.py          `RegularGraph`
+fully_connected.py  `FullyConnectedGraph`
+union.py            `GraphUnion`
+batching.py         `batch_graphs`
+checks.py           wrong values of nodes, edges and graphs, named
+"""
+
+from rrn.nn.graphs.batching import batch_graphs
+from rrn.nn.graphs.fully_connected import FullyConnectedGraph
+from rrn.nn.graphs.graph import EdgeEnds, EdgeFunction, EdgeValues, Graph, GraphValue, KnownSizes
+from rrn.nn.graphs.regular import RegularGraph, all_others
+from rrn.nn.graphs.sparse import SparseGraph
+from rrn.nn.graphs.union import GraphUnion
+
+__all__ = [
+    "EdgeEnds",
+    "EdgeFunction",
+    "EdgeValues",
+    "FullyConnectedGraph",
+    "Graph",
+    "GraphUnion",
+    "GraphValue",
+    "KnownSizes",
+    "RegularGraph",
+    "SparseGraph",
+    "all_others",
+    "batch_graphs",
+]

@@ -1,0 +1,193 @@
+"""Wrong values of nodes, edges and graphs, named; see `rrn.nn.checks`."""
+
+import reprlib
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.nn.checks import check_integers, check_list, check_rank, check_shape
+from rrn.nn.graphs.graph import EdgeValues, Graph
+
+
+def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
+    """Makes a tensor of indices or numbers.
+
+    Args:
+      name: the form and the argument, as "SparseGraph: senders".
+      value: integers.
+      rank: the right number of axes.
+
+    Returns:
+      The tensor, int32.
+
+    Raises:
+      ValueError: the value has another rank, holds no integers or larger ones than int32 has, or
+        is a number below 0.
+    """
+    try:
+        tensor = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}") from None
+    check_rank(name, tensor, rank)
+    check_integers(name, tensor)
+    known = tf.get_static_value(tensor) if rank == 0 or tensor.dtype != tf.int32 else None
+    if known is not None:
+        _check_known(name, known)
+    return tf.cast(tensor, tf.int32)
+
+
+def _check_known(name, known):
+    """Refuses integers that int32 has not, and a number below 0."""
+    known = np.asarray(known)
+    too_large = known[known != known.astype(np.int32)]
+    if too_large.size:
+        raise ValueError(f"{name} must be at most {np.iinfo(np.int32).max}, got {too_large.max()}")
+    if known.ndim == 0 and known < 0:
+        raise ValueError(f"{name} must be at least 0, got {known}")
+
+
+def check_graph(name: str, graph: Any) -> None:
+    """Refuses what is no graph.
+
+    Args:
+      name: the function, for the message.
+      graph: a graph, or something else.
+
+    Raises:
+      ValueError: it is no `Graph`.
+    """
+    if not isinstance(graph, Graph):
+        raise ValueError(f"{name}: graph must be an rrn.Graph, got {type(graph).__name__}")
+
+
+def check_nodes(name: str, graph: Graph, nodes: tf.Tensor) -> None:
+    """Refuses values that are not one row for each node of a graph.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph.
+      nodes: what should be `[nodes, size]`.
+
+    Raises:
+      ValueError: the values have another shape.
+    """
+    check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
+
+
+def check_globals(name: str, graph: Graph, globals_: tf.Tensor, size: int | None = None) -> None:
+    """Refuses globals that are not one row for each graph.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph or graphs.
+      globals_: what should be `[graphs, size]`.
+      size: the size of a row, None where any is right.
+
+    Raises:
+      ValueError: the globals have another shape.
+    """
+    axes = "[graphs, size]" if size is None else "[graphs, global_size]"
+    check_shape(name, globals_, axes, [graph.known_sizes().graphs, size])
+
+
+def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int | None) -> None:
+    """Refuses values of edges that have not the graph's edge shape.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph.
+      values: a tensor, a list of tensors for a union, or None, which is right.
+      *last: the size of a last axis, None where any is right. Weights have no such axis.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
+    """
+    if values is not None:
+        check_edge_values(name, graph.known_sizes().edge_shape, values, *last)
+
+
+def check_edge_values(
+    name: str, shape: tf.TensorShape | list, values: EdgeValues, *last: int | None
+) -> None:
+    """Refuses values of edges that have not an edge shape; None is wrong, too.
+
+    Args:
+      name: the function and the argument.
+      shape: the edge shape, of a union a list of such; see `KnownSizes`.
+      values, *last: as of `check_edges`.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
+    """
+    if isinstance(shape, list):
+        check_list(name, values, len(shape))
+        for i, (part_shape, value) in enumerate(zip(shape, values, strict=True)):
+            check_edge_values(f"{name}[{i}]", part_shape, value, *last)
+    elif shape.rank is not None:
+        axes = "[*edge_shape, size]" if last else "[*edge_shape]"
+        check_shape(name, values, axes, [*shape, *last])
+
+
+def check_message_sums(
+    graph: Graph,
+    senders: tf.Tensor,
+    receivers: tf.Tensor,
+    edges: EdgeValues | None,
+    edge_weights: EdgeValues | None,
+) -> None:
+    """Refuses wrong arguments of `Graph.message_sums`.
+
+    Args:
+      graph: the graph.
+      senders, receivers, edges, edge_weights: as of `Graph.message_sums`.
+
+    Raises:
+      ValueError: an argument has a shape that does not fit the graph.
+    """
+    name = f"{type(graph).__name__}.message_sums"
+    check_nodes(f"{name}: senders", graph, senders)
+    check_nodes(f"{name}: receivers", graph, receivers)
+    check_edges(f"{name}: edges", graph, edges, senders.shape[-1])
+    check_edges(f"{name}: edge_weights", graph, edge_weights)
+
+
+def known_value(name: str, value: Any) -> np.ndarray:
+    """Finds a value on the host, for `Graph.validate`.
+
+    Args:
+      name: the function and the argument.
+      value: a tensor, an array or numbers.
+
+    Returns:
+      The value as an array.
+
+    Raises:
+      ValueError: the value is known only when a traced function runs.
+    """
+    known = tf.get_static_value(value)
+    if known is None:
+        raise ValueError(
+            f"{name} is not known while a function is traced; call validate before, outside of it"
+        )
+    return np.asarray(known)
+
+
+def validate_indices(name: str, indices: np.ndarray, bound: int) -> None:
+    """Refuses indices that are below 0, or not below a bound.
+
+    Args:
+      name: the function and the argument.
+      indices: integers of any shape.
+      bound: what no index reaches.
+
+    Raises:
+      ValueError: an index is out of range; the message has the first one and its place.
+    """
+    wrong = np.argwhere((indices < 0) | (indices >= bound))
+    if len(wrong):
+        place = wrong[0].tolist()
+        raise ValueError(
+            f"{name}{place} must be from 0 to {bound - 1}, got {indices[tuple(wrong[0])]} "
+            f"({len(wrong)} of {indices.size} are out of range)"
+        )

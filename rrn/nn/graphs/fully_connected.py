@@ -1,0 +1,124 @@
+"""Every node hears every node of its graph."""
+
+import tensorflow as tf
+
+from rrn.compiling import is_compiling
+from rrn.nn.checks import check_numbers, check_rank
+from rrn.nn.graphs.checks import (
+    check_edges,
+    check_globals,
+    check_message_sums,
+    check_nodes,
+    known_value,
+)
+from rrn.nn.graphs.graph import EdgeEnds, EdgeFunction, GraphValue, KnownSizes
+
+
+class FullyConnectedGraph(GraphValue):
+    """Every node sends to every node of its graph, itself included; padding nodes send nothing.
+
+    Padding nodes receive messages, and what they hold means nothing. The edge shape is
+    `[batch, senders, receivers]`.
+
+    Args:
+      mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding.
+
+    Raises:
+      ValueError: the mask is not of rank 2, or not of numbers.
+    """
+
+    __name__ = "rrn.FullyConnectedGraph"  # in SavedModels
+
+    mask: tf.Tensor
+
+    def __init__(self, mask: tf.Tensor):
+        check_numbers("FullyConnectedGraph: mask", mask)
+        self.mask = tf.cast(mask, tf.float32)
+        check_rank("FullyConnectedGraph: mask", self.mask, 2)
+
+    def known_sizes(self) -> KnownSizes:
+        batch, nodes = self.mask.shape
+        all_nodes = self.mask.shape.num_elements()
+        return KnownSizes(all_nodes, batch, tf.TensorShape([batch, nodes, nodes]))
+
+    def edge_shape(self) -> tf.Tensor:
+        batch, nodes = self._sizes()
+        return tf.stack([batch, nodes, nodes])
+
+    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
+        nodes = tf.shape(self.mask)[1]
+        real = self.mask > 0
+        pairs = tf.where(real[:, :, None] & real[:, None, :])
+        place, sender, receiver = tf.unstack(tf.cast(pairs, tf.int32), axis=1)
+        return place * nodes + sender, place * nodes + receiver
+
+    def edge_ends(self) -> EdgeEnds:
+        batch, nodes = self._sizes()
+        numbers = tf.reshape(tf.range(batch * nodes), [batch, nodes])
+        shape, real = [batch, nodes, nodes], self.mask > 0
+        senders = tf.broadcast_to(numbers[:, :, None], shape)
+        receivers = tf.broadcast_to(numbers[:, None, :], shape)
+        present = real[:, :, None] & real[:, None, :]
+        return EdgeEnds(*(tf.reshape(x, [-1]) for x in (senders, receivers, present)))
+
+    def message_sums(
+        self,
+        edge_fn: EdgeFunction,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: tf.Tensor | None = None,
+        edge_weights: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        check_message_sums(self, senders, receivers, edges, edge_weights)
+        batch, nodes = self._sizes()
+        size = senders.shape[-1]
+        pairs = tf.reshape(senders, [batch, nodes, 1, size])
+        pairs += tf.reshape(receivers, [batch, 1, nodes, size])
+        messages = edge_fn(tf.reshape(pairs if edges is None else pairs + edges, [-1, size]))
+        messages = tf.reshape(messages, [batch, nodes, nodes, messages.shape[-1]])
+        return _weighted_sum(messages, self._weights(edge_weights))
+
+    def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
+        check_edges("FullyConnectedGraph.degrees: edge_weights", self, edge_weights)
+        degrees = tf.reduce_sum(self._weights(edge_weights), axis=1)
+        return tf.reshape(tf.broadcast_to(degrees, tf.shape(self.mask)), [-1])
+
+    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
+        check_nodes("FullyConnectedGraph.sum_nodes: nodes", self, nodes)
+        nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
+        return tf.reduce_sum(nodes * self.mask[..., None], axis=1)
+
+    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
+        check_globals("FullyConnectedGraph.broadcast_globals_to_nodes: globals_", self, globals_)
+        return tf.repeat(globals_, self._sizes()[1], axis=0)
+
+    def validate(self) -> None:
+        mask = known_value("FullyConnectedGraph.validate: mask", self.mask)
+        wrong = mask[(mask != 0) & (mask != 1)]
+        if wrong.size:
+            raise ValueError(f"FullyConnectedGraph.validate: mask must be 0 or 1, got {wrong[0]}")
+
+    def _sizes(self):
+        batch, dynamic_nodes = tf.unstack(tf.shape(self.mask))
+        return batch, self.mask.shape[1] or dynamic_nodes
+
+    def _weights(self, edge_weights):
+        """Weights of the edges `[batch, senders, receivers or 1]`."""
+        mask = self.mask[:, :, None]
+        return mask if edge_weights is None else mask * edge_weights
+
+
+def _weighted_sum(values, weights):
+    """Σ_b values `[a, b, c, size]` times weights `[a, b, c]` or `[a, b, 1]`, in values' type.
+
+    With weights `[a, b, 1]` it is a matrix product, which reads `values` once and accumulates in
+    float32 whatever their type. XLA does the same for the sum of the products, and fuses it with
+    what comes before.
+    """
+    a, b, c, size = tf.unstack(tf.shape(values))
+    weights = tf.cast(weights, values.dtype)
+    if weights.shape[2] == 1 and not is_compiling():
+        sums = tf.matmul(weights, tf.reshape(values, [a, b, c * size]), transpose_a=True)
+        return tf.reshape(sums, [a * c, size])
+    sums = tf.reduce_sum(tf.cast(values * weights[..., None], tf.float32), axis=1)
+    return tf.cast(tf.reshape(sums, [a * c, size]), values.dtype)

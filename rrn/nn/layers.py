@@ -1,0 +1,254 @@
+"""Dense layers, MLP and embedding: `tf.Module`s that know no device, file or config.
+
+Initial values are the ones behind the paper's results: Glorot-uniform kernels and embeddings, zero
+biases. `compute_dtype` is the type of the matrix products; variables are always float32.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from rrn.nn.checks import check_integers, check_sizes, check_width, float_type
+from rrn.variables.reading import read
+
+SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
+
+
+def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
+    """Draws the initial values of a matrix, uniform in ±sqrt(6 / (fan_in + fan_out)).
+
+    Args:
+      shape: [fan_in, fan_out].
+
+    Returns:
+      A tensor of `shape`.
+    """
+    limit = (6.0 / sum(shape)) ** 0.5
+    return tf.random.uniform(shape, -limit, limit)
+
+
+@tf.custom_gradient
+def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """Computes x + b; TensorFlow fuses it with the product before and the ReLU after.
+
+    The gradient is `tf.reduce_sum`. TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
+    input is bfloat16 (4,096 ones give 256), and takes twice as long there.
+
+    Args:
+      x: `[rows, size]`.
+      b: `[size]`.
+
+    Returns:
+      `[rows, size]`.
+    """
+
+    def gradient(dy):
+        db = dy
+        if dy.shape[0] and dy.shape[0] % SUM_PARTS == 0:
+            db = tf.reduce_sum(tf.reshape(dy, [SUM_PARTS, -1, dy.shape[1]]), axis=1)
+        return dy, tf.reduce_sum(db, axis=0)
+
+    return tf.nn.bias_add(x, b), gradient
+
+
+class Linear(tf.Module):
+    """y = x w + b, with w `[input_size, output_size]` and b `[output_size]`.
+
+    Args:
+      input_size: the size of x.
+      output_size: the size of y.
+      compute_dtype: the type of the product and of y.
+      name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size is below 1, or compute_dtype is no type of floats.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "linear",
+    ):
+        super().__init__(name=name)
+        check_sizes(f"Linear {name!r}", input_size=input_size, output_size=output_size)
+        self.compute_dtype = float_type(f"Linear {name!r}: compute_dtype", compute_dtype)
+        with self.name_scope:
+            self.w = tf.Variable(glorot_uniform([input_size, output_size]), name="w")
+            self.b = tf.Variable(tf.zeros([output_size]), name="b")
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Computes x w + b.
+
+        Args:
+          x: `[..., input_size]`.
+
+        Returns:
+          `[..., output_size]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another size.
+        """
+        check_width(f"Linear {self.name!r}: x", x, "input_size", self.w.shape[0])
+        return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
+
+    def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        """Multiplies x with some or all rows of the kernel.
+
+        Args:
+          x: `[..., size]`.
+          w: `[size, output_size]`, in `compute_dtype`; see `split_kernel`.
+
+        Returns:
+          `[..., output_size]`, in `compute_dtype`.
+        """
+        x = tf.cast(x, self.compute_dtype)
+        if x.shape.rank == 2:
+            return tf.matmul(x, w)
+        rows = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), w)
+        return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [w.shape[1]]], 0))
+
+    def add_bias(self, x: tf.Tensor) -> tf.Tensor:
+        """Computes x + b.
+
+        Args:
+          x: `[..., output_size]`.
+
+        Returns:
+          `[..., output_size]`, in x's type.
+        """
+        b = read(self.b, x.dtype)
+        return bias_add(x, b) if x.shape.rank == 2 else x + b
+
+    def split_kernel(self, sizes: Sequence[int]) -> list[tf.Tensor]:
+        """Splits the kernel by rows.
+
+        A layer over a concatenation of inputs is the sum of the inputs' products with such parts of
+        the kernel. So each input may be multiplied where it has the fewest rows.
+
+        Args:
+          sizes: each input's size; one of them may be -1, for what the others leave.
+
+        Returns:
+          A kernel `[size, output_size]` for each of the sizes, in `compute_dtype`.
+        """
+        return tf.split(read(self.w, self.compute_dtype), sizes)
+
+    def followed_by(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Multiplies out this layer and a product after it.
+
+        Args:
+          kernel: `[output_size, next_size]`.
+
+        Returns:
+          (w kernel, b kernel), `[input_size, next_size]` and `[next_size]`, multiplied in float32
+          and cast to `compute_dtype`: x (w kernel) + b kernel = (x w + b) kernel.
+        """
+        w, b = read(self.w), read(self.b)[None]
+        kernel = tf.cast(kernel, tf.float32)
+        folded = tf.matmul(w, kernel), tf.matmul(b, kernel)[0]
+        return tuple(tf.cast(part, self.compute_dtype) for part in folded)
+
+
+class MLP(tf.Module):
+    """ReLU layers, then a linear one.
+
+    Args:
+      sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
+      compute_dtype: the type of the products and of the output.
+      name: the first part of the variables' names.
+
+    Raises:
+      ValueError: there are fewer than two sizes, one of them is below 1, or compute_dtype is no
+        type of floats.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "mlp",
+    ):
+        super().__init__(name=name)
+        if not hasattr(sizes, "__len__") or len(sizes) < 2:
+            raise ValueError(f"MLP {name!r}: sizes must be [input, ..., output], got {sizes}")
+        check_sizes(f"MLP {name!r}", **{f"sizes[{i}]": size for i, size in enumerate(sizes)})
+        with self.name_scope:
+            self.layers = [
+                Linear(size, next_size, compute_dtype, name=f"linear_{i}")
+                for i, (size, next_size) in enumerate(itertools.pairwise(sizes))
+            ]
+
+    def __call__(
+        self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
+        """Applies all layers.
+
+        Args:
+          x: `[..., input]`.
+          after_relu: a function (x, i) that is applied to the output of the i-th ReLU layer, from
+            0, as for dropout.
+
+        Returns:
+          `[..., output]`, in `compute_dtype`.
+
+        Raises:
+          ValueError: x has another size.
+        """
+        first, *rest = self.layers
+        check_width(f"MLP {self.name!r}: x", x, "input", first.w.shape[0])
+        x = first(x)
+        return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
+
+    def hidden_layers(
+        self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
+    ) -> tf.Tensor:
+        """Applies what lies between the first and the last layer: ReLUs, and layers between them.
+
+        Args:
+          x: `[..., size]`, what the first layer gives, before its ReLU.
+          after_relu: see `__call__`.
+
+        Returns:
+          The last layer's input.
+        """
+        for i, layer in enumerate([None, *self.layers[1:-1]]):
+            x = tf.nn.relu(x if layer is None else layer(x))
+            x = after_relu(x, i) if after_relu else x
+        return x
+
+
+class Embedding(tf.Module):
+    """A table `[vocabulary_size, size]` with a row for each id.
+
+    Args:
+      vocabulary_size: the number of ids.
+      size: the size of a row.
+      name: the first part of the variable's name.
+
+    Raises:
+      ValueError: a size is below 1.
+    """
+
+    def __init__(self, vocabulary_size: int, size: int, name: str = "embedding"):
+        super().__init__(name=name)
+        check_sizes(f"Embedding {name!r}", vocabulary_size=vocabulary_size, size=size)
+        with self.name_scope:
+            self.table = tf.Variable(glorot_uniform([vocabulary_size, size]), name="table")
+
+    def __call__(self, ids: tf.Tensor) -> tf.Tensor:
+        """Looks up rows.
+
+        Args:
+          ids: integers `[...]`.
+
+        Returns:
+          `[..., size]`. The table's gradient is sparse, `tf.IndexedSlices`.
+
+        Raises:
+          ValueError: ids are no integers.
+        """
+        check_integers(f"Embedding {self.name!r}: ids", ids)
+        return tf.gather(read(self.table), ids)

@@ -1,0 +1,296 @@
+"""The message function: the sum of the messages to each node, with few operations on edges.
+
+- The first layer is linear in [h_i, h_j, e_ij]. Each part is multiplied where it has the fewest
+  rows (h on nodes), and the products are added along the edges.
+- The last layer is linear, so messages are summed before it: Σ_i (W a_ij + b) = W Σ_i a_ij +
+  degree_j b. Only the layers between run on edges.
+- A linear layer that follows is multiplied out with the last one, once for all steps.
+- The products with edge features and with globals do not change from step to step, and are
+  computed once.
+
+The result is that of `rrn.nn.plain.messages` and `rrn.nn.plain.sum_messages`. This holds for an MLP
+and for sums alone; any other message function takes the general path, `rrn.nn.aggregation`.
+`make_aggregation` chooses.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import tensorflow as tf
+
+from rrn.nn.aggregation import Aggregation, ConcatenatedMLP, EdgeMessages
+from rrn.nn.checks import check_shape, check_sizes
+from rrn.nn.edge_layers import EdgeLayerSums
+from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
+from rrn.nn.graphs.checks import check_edges
+from rrn.nn.layers import MLP
+from rrn.nn.relu_sums import ReluSums
+from rrn.variables.reading import read
+
+
+class FusedSums(Protocol):
+    """Sums of messages with the layers on edges built in; what `fused_sums` returns."""
+
+    def __call__(
+        self,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: EdgeValues | None = None,
+        edge_kernel: tf.Tensor | None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
+
+        Args:
+          senders, receivers: `[nodes, size]`, the s_i and the r_j.
+          edges: the edges' features `[*edge_shape, edge_size]`, None without.
+          edge_kernel: `[edge_size, size]`, K; None without edges.
+          edge_weights: `[*edge_shape]`, None for ones.
+
+        Returns:
+          `[nodes, output_size]`; the j-th row is node j's sum.
+        """
+
+
+def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
+    """Finds a faster way to sum the messages of an MLP than `Graph.message_sums`.
+
+    Args:
+      graph: who sends to whom.
+      mlp: the message function. On edges run its `hidden_layers`: a ReLU, then each layer between
+        the first and the last with a ReLU after it.
+      edge_size: the number of an edge's features.
+
+    Returns:
+      A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or None
+      if there is no faster way for this graph and MLP.
+    """
+    if isinstance(graph, RegularGraph):
+        if ReluSums.suits(graph, mlp, edge_size):
+            return ReluSums(graph)
+        if EdgeLayerSums.suits(graph, mlp, edge_size):
+            return EdgeLayerSums(graph, mlp)
+    return None
+
+
+class PreparedMessages(NamedTuple):
+    """What a `MessageFunction` computes once for all steps.
+
+    Attributes:
+      sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
+        multiply h_i and h_j.
+      edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
+      edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where there are
+        fused sums, the features themselves. None without edge features.
+      global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
+        without globals.
+      output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or
+        of the last layer and `next_kernel` multiplied out.
+      summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
+    """
+
+    sender_kernel: tf.Tensor
+    receiver_kernel: tf.Tensor
+    edge_kernel: tf.Tensor | None
+    edges: EdgeValues | None
+    global_terms: tf.Tensor | None
+    output_kernel: tf.Tensor
+    output_bias: tf.Tensor
+    summed_biases: tf.Tensor
+
+
+class MessageFunction(Aggregation):
+    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node.
+
+    f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
+    features and the globals of the nodes' graph, in this order.
+
+    Args:
+      node_size: the size of a node's state.
+      hidden_sizes: the sizes of f's ReLU layers, at least one.
+      output_size: the size of a message.
+      edge_size: the number of an edge's features, 0 without.
+      global_size: the number of a graph's globals, 0 without.
+      compute_dtype: the type of matrix products and of what runs on edges.
+      name: the first part of the variables' names.
+
+    Raises:
+      ValueError: there are no hidden layers, a size is below 1 (edge_size and global_size: below
+        0), or compute_dtype is no type of floats.
+    """
+
+    def __init__(
+        self,
+        node_size: int,
+        hidden_sizes: Sequence[int],
+        output_size: int,
+        edge_size: int = 0,
+        global_size: int = 0,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "message_fn",
+    ):
+        super().__init__(output_size, edge_size, global_size, name)
+        self.node_size = node_size
+        if not isinstance(hidden_sizes, Sequence) or not hidden_sizes:
+            raise ValueError(
+                "MessageFunction: hidden_sizes must be a list of sizes, for at least one hidden "
+                f"layer, got {hidden_sizes!r}"
+            )
+        check_sizes("MessageFunction", node_size=node_size)
+        input_size = 2 * node_size + edge_size + global_size
+        self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
+
+    def prepare(
+        self,
+        graph: Graph,
+        edges: EdgeValues | None = None,
+        globals_: tf.Tensor | None = None,
+        next_kernel: tf.Tensor | None = None,
+    ) -> PreparedMessages:
+        """Computes what is the same at every step.
+
+        Args:
+          graph: who sends to whom.
+          edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
+          globals_: `[graphs, global_size]`; None without.
+          next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
+            multiplied; None for no multiplication.
+
+        Returns:
+          What calls of the message function take as `prepared`.
+
+        Raises:
+          ValueError: edges or globals are missing, are given to a message function without, or do
+            not fit the graph.
+        """
+        super().prepare(graph, edges, globals_)
+        first, last = self.mlp.layers[0], self.mlp.layers[-1]
+        sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
+        sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
+        if edges is None:
+            edge_kernel = None
+        elif fused_sums(graph, self.mlp, self.edge_size) is None:
+            edges = tf.nest.map_structure(lambda e: first.product(e, edge_kernel), edges)
+        global_terms = None
+        if globals_ is not None:
+            global_terms = first.add_bias(first.product(globals_, global_kernel))
+            global_terms = graph.broadcast_globals_to_nodes(global_terms)
+        if next_kernel is None:
+            dtype = last.compute_dtype
+            output_kernel, output_bias = read(last.w, dtype), read(last.b, dtype)
+        else:
+            output_kernel, output_bias = last.followed_by(next_kernel)
+        return PreparedMessages(
+            sender_kernel,
+            receiver_kernel,
+            edge_kernel,
+            edges,
+            global_terms,
+            output_kernel,
+            output_bias,
+            _summed_biases(output_bias, graph),
+        )
+
+    def __call__(
+        self,
+        graph: Graph,
+        nodes: tf.Tensor,
+        prepared: PreparedMessages,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        """Sums the messages to every node.
+
+        Args:
+          graph: who sends to whom.
+          nodes: `[nodes, node_size]`, the states h.
+          prepared: what `prepare` returned for this graph.
+          edge_weights: `[*edge_shape]`, a factor for each message; None for ones.
+
+        Returns:
+          `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
+          one.
+
+        Raises:
+          ValueError: nodes or edge_weights do not fit the graph.
+        """
+        sizes = [graph.known_sizes().nodes, self.node_size]
+        check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
+        check_edges("MessageFunction: edge_weights", graph, edge_weights)
+        first, last = self.mlp.layers[0], self.mlp.layers[-1]
+        nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
+        senders = first.product(nodes, prepared.sender_kernel)
+        receivers = first.product(nodes, prepared.receiver_kernel)
+        if prepared.global_terms is None:
+            receivers = first.add_bias(receivers)
+        else:
+            receivers += prepared.global_terms
+        edges, fused = prepared.edges, fused_sums(graph, self.mlp, self.edge_size)
+        if fused is not None:
+            sums = fused(senders, receivers, edges, prepared.edge_kernel, edge_weights)
+        else:
+            on_edges = self.mlp.hidden_layers
+            sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
+        biases = prepared.summed_biases
+        if edge_weights is not None:
+            biases = _summed_biases(prepared.output_bias, graph, edge_weights)
+        return last.product(sums, prepared.output_kernel) + biases
+
+
+def make_aggregation(
+    message_fn: tf.Module | None,
+    aggregate: str,
+    hidden_size: int,
+    hidden_sizes: Sequence[int],
+    edge_size: int,
+    global_size: int,
+    compute_dtype: tf.DType | str,
+) -> Aggregation:
+    """Chooses how a network's messages are computed.
+
+    The sum of an MLP's messages has few operations on edges, `MessageFunction`. Everything else is
+    called on every edge, `EdgeMessages`, but for an `Aggregation`, which does what it likes.
+
+    Args:
+      message_fn: a module that is called on every edge, an `Aggregation`, or None for an MLP.
+      aggregate: see `EdgeMessages`.
+      hidden_size: the size of a node's state and of a message.
+      hidden_sizes: the sizes of the MLP's ReLU layers.
+      edge_size, global_size, compute_dtype: see `EdgeMessages`.
+
+    Returns:
+      The aggregation.
+
+    Raises:
+      ValueError: message_fn is none of these, or an `Aggregation` made for other sizes or with an
+        aggregate beside it; or see `EdgeMessages`.
+    """
+    sizes = edge_size, global_size
+    if isinstance(message_fn, Aggregation):
+        _check_given(message_fn, aggregate, *sizes)
+        return message_fn
+    if message_fn is None and aggregate == "sum":
+        return MessageFunction(hidden_size, hidden_sizes, hidden_size, *sizes, compute_dtype)
+    if message_fn is None:
+        outputs = hidden_size + (aggregate == "softmax")
+        all_sizes = [2 * hidden_size + edge_size + global_size, *hidden_sizes, outputs]
+        mlp = MLP(all_sizes, compute_dtype, name="message_fn")
+        message_fn = ConcatenatedMLP(mlp, scored=aggregate == "softmax")
+    return EdgeMessages(message_fn, hidden_size, aggregate, *sizes, compute_dtype)
+
+
+def _check_given(aggregation, aggregate, edge_size, global_size):
+    """Refuses what an `Aggregation` has by itself and is given otherwise."""
+    name = f"message_fn is the aggregation {type(aggregation).__name__}"
+    if aggregate != "sum":
+        raise ValueError(f"{name}, which aggregates by itself: aggregate must not be given")
+    own = aggregation.edge_size, aggregation.global_size
+    if (edge_size, global_size) not in (own, (0, 0)):
+        raise ValueError(
+            f"{name}, made for edge_size={own[0]} and global_size={own[1]}; the network is given "
+            f"edge_size={edge_size} and global_size={global_size}"
+        )
+
+
+def _summed_biases(bias, graph, edge_weights=None):
+    """degree_j bias, `[nodes, size]`."""
+    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias

@@ -1,0 +1,133 @@
+"""Encoding sentences with an LSTM over their words, each distinct beginning of a sentence once."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.nn.cells import LSTMCell
+from rrn.nn.checks import check_integers, check_shape, check_sizes, shape_of
+from rrn.nn.layers import Embedding
+
+
+def prefix_tree(
+    tokens: tf.Tensor, lengths: tf.Tensor, fixed_shapes: bool = False
+) -> dict[str, Any]:
+    """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
+
+    Args:
+      tokens: the sentences' words, integers `[sentences, length]`; what comes after a sentence's
+        end does not matter.
+      lengths: the sentences' numbers of words, integers `[sentences]`, at least 1.
+      fixed_shapes: whether every level has as many entries as there are sentences, of which those
+        beyond its beginnings mean nothing. Shapes then depend on tokens' shape alone, as XLA needs
+        them.
+
+    Returns:
+      A dict of
+        "words": for each level the last word of each of its beginnings, integers `[beginnings]`;
+        "parents": for each level but the first, the places in the level before of what comes before
+          that word, integers `[beginnings]`;
+        "ends": where each sentence is among the beginnings of all levels, one level after the
+          other, integers `[sentences]`.
+
+    Raises:
+      ValueError: tokens or lengths are no integers or have another shape, or a length that is known
+        is below 1 or above that of tokens' second axis.
+    """
+    check_integers("prefix_tree: tokens", tokens)
+    check_integers("prefix_tree: lengths", lengths)
+    check_shape("prefix_tree: tokens", tokens, "[sentences, length]", [None, None])
+    check_shape("prefix_tree: lengths", lengths, "[sentences]", shape_of(tokens)[:1])
+    tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
+    _check_lengths(tf.get_static_value(lengths), tokens.shape[1])
+    num_words = tf.reduce_max(tokens) + 1
+    place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
+    words, parents = [], []
+    for t in range(tokens.shape[1]):
+        inside = tf.where(t < lengths)[:, 0]
+        keys = tf.gather(place, inside) * num_words + tf.gather(tokens[:, t], inside)
+        beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
+        place = tf.tensor_scatter_nd_update(place, inside[:, None], key_place)
+        ends = tf.where(t + 1 == lengths, first + place, ends)
+        if fixed_shapes:
+            beginnings = padded(beginnings, tf.size(lengths))
+        first += tf.size(beginnings, tf.int64)
+        words.append(tf.cast(beginnings % num_words, tf.int32))
+        parents.append(tf.cast(beginnings // num_words, tf.int32))
+    return {"words": tuple(words), "parents": tuple(parents[1:]), "ends": tf.cast(ends, tf.int32)}
+
+
+def padded(rows: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
+    """Adds rows of zeros at the end.
+
+    Args:
+      rows: `[rows, ...]`.
+      number: how many rows there are to be, at least as many as there are.
+
+    Returns:
+      `[number, ...]`.
+    """
+    missing = number - tf.shape(rows)[0]
+    longer = tf.pad(rows, [[0, missing]] + [[0, 0]] * (rows.shape.rank - 1))
+    return tf.ensure_shape(longer, [tf.get_static_value(number), *rows.shape[1:]])
+
+
+def _check_lengths(known, length):
+    """Refuses numbers of words that sentences of `length` words cannot have."""
+    wrong = [] if known is None else known[(known < 1) | (known > length)]
+    if len(wrong):
+        raise ValueError(
+            f"prefix_tree: lengths must be from 1 to {length}, as many words as tokens have, "
+            f"got {wrong[0]}"
+        )
+
+
+class SentenceEncoder(tf.Module):
+    """The LSTM's hidden output after each sentence's last word.
+
+    An LSTM's state after some words depends on them alone, so sentences that begin alike share the
+    states of their beginnings. The result is that of the plain loop over every sentence,
+    `rrn.nn.plain.encoded_sentences`.
+
+    Args:
+      embedding_size: the size of a word's embedding.
+      hidden_size: the size of the LSTM's h and c.
+      compute_dtype: the type of the LSTM's products.
+      name: the first part of the variables' names.
+
+    Raises:
+      ValueError: a size is below 1, or compute_dtype is no type of floats.
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        hidden_size: int,
+        compute_dtype: tf.DType | str = tf.float32,
+        name: str = "sentence_encoder",
+    ):
+        super().__init__(name=name)
+        sizes = {"embedding_size": embedding_size, "hidden_size": hidden_size}
+        check_sizes(f"SentenceEncoder {name!r}", **sizes)
+        with self.name_scope:
+            self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
+
+    def __call__(self, embedding: Embedding, tree: dict[str, Any]) -> tf.Tensor:
+        """Encodes sentences.
+
+        Args:
+          embedding: the words' embedding, which several encoders may share.
+          tree: the sentences' `prefix_tree`.
+
+        Returns:
+          `[sentences, hidden_size]`.
+        """
+        sizes = [tf.size(words) for words in tree["words"]]
+        vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
+        state, levels = None, []
+        for t, words in enumerate(vectors):
+            if t > 0:
+                state = [tf.gather(s, tree["parents"][t - 1]) for s in state]
+            state = self.lstm(words, state)
+            levels.append(state[0])
+        return tf.gather(tf.concat(levels, 0), tree["ends"])

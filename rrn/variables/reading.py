@@ -1,0 +1,182 @@
+"""Reading variables: once per scope, however many steps of a network ask for them.
+
+A recurrent relational network uses the same variables at every step. Where they live on another
+device or another machine, each read is a copy. Within `reading_scope` a variable is read (and cast)
+once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
+
+A variable may be a `ShardedVariable`. Its shards, each a part of it, are variables of their own in
+several places. Layers read it as any other. Gradients, updates and listings iterate
+over `shards(variables)`; names, saving and loading use whole variables.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.variables.sharded import ShardedVariable
+
+Variable = tf.Variable | ShardedVariable
+_local = threading.local()
+
+
+def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
+    """Lists variables, with each `ShardedVariable` replaced by its shards.
+
+    Args:
+      variables: variables, whole.
+
+    Returns:
+      `tf.Variable`s in the same order.
+    """
+    return [s for v in variables for s in (v.variables if isinstance(v, ShardedVariable) else [v])]
+
+
+def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
+    """Makes a variable that is sharded as another one is, such as an optimizer's slot.
+
+    Args:
+      function: makes a shard of the new variable from a shard of `variable`.
+      variable: a variable, whole.
+
+    Returns:
+      The new variable: a `ShardedVariable` if `variable` is one.
+    """
+    made = [function(shard) for shard in shards([variable])]
+    if not isinstance(variable, ShardedVariable):
+        return made[0]
+    name = made[0].name.removesuffix(":0").replace("/part_0", "")
+    return ShardedVariable(made, name, variable.axis)
+
+
+def module_variables(module: tf.Module) -> list[Variable]:
+    """Lists a module's trainable variables, whole.
+
+    `tf.Module.trainable_variables` lists the shards of a `ShardedVariable` instead.
+
+    Args:
+      module: a module, whose submodules' variables are listed, too.
+
+    Returns:
+      Whole variables, in the order of `tf.Module.variables`.
+    """
+    found = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
+    found = [variable for variable in found if shards([variable])[0].trainable]
+    parts = {id(part) for v in found if isinstance(v, ShardedVariable) for part in v.variables}
+    return [variable for variable in found if id(variable) not in parts]
+
+
+class ReadingScope:
+    """What one reader has read.
+
+    Args:
+      given: a variable's reference -> the value that reads return; others are read themselves.
+
+    Attributes:
+      counts: a variable's reference -> how often it was read. Shards are counted one by one.
+    """
+
+    def __init__(self, given: Mapping[Any, tf.Tensor] | None = None):
+        self.counts = {}
+        self.given, self._tensors = given or {}, {}
+
+    def read(self, variable: Variable, dtype: tf.DType) -> tf.Tensor:
+        """Reads a variable, once for each type.
+
+        Args:
+          variable: a variable; a `ShardedVariable` is put together from its shards.
+          dtype: the type to which the value is cast.
+
+        Returns:
+          The variable's value when it was first read.
+        """
+        sharded = isinstance(variable, ShardedVariable)
+        key = (id(variable) if sharded else variable.ref(), dtype)
+        if key not in self._tensors:
+            if sharded and dtype == variable.dtype:
+                parts = [self.read(shard, dtype) for shard in variable.variables]
+                self._tensors[key] = tf.concat(parts, variable.axis)
+            elif dtype == variable.dtype:
+                given = self.given.get(variable.ref())
+                self._tensors[key] = tf.convert_to_tensor(variable) if given is None else given
+                self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1
+            else:
+                self._tensors[key] = tf.cast(self.read(variable, variable.dtype), dtype)
+        return self._tensors[key]
+
+
+@contextlib.contextmanager
+def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[ReadingScope]:
+    """Opens a scope that serves every `read` of this thread until it ends.
+
+    Args:
+      given: see `ReadingScope`; what `values_of` returned.
+
+    Yields:
+      The `ReadingScope`. A scope within it has reads of its own.
+    """
+    outer = getattr(_local, "scope", None)
+    _local.scope = ReadingScope(given)
+    try:
+        yield _local.scope
+    finally:
+        _local.scope = outer
+
+
+@contextlib.contextmanager
+def checked_reads(name: str) -> Iterator[None]:
+    """Within it, code of a user's reads its variables with `read` where reads are given values.
+
+    Read otherwise, a variable there is none that gradients reach or that XLA can read.
+
+    Args:
+      name: whose code it is, for the message.
+
+    Yields:
+      None.
+
+    Raises:
+      ValueError: at its end, where trainable variables were read otherwise.
+    """
+    scope = getattr(_local, "scope", None)
+    if scope is None or not scope.given:
+        yield
+        return
+    with tf.GradientTape() as tape:
+        yield
+    directly = [variable.name for variable in tape.watched_variables()]
+    if directly:
+        raise ValueError(
+            f"{name} must read its variables with rrn.variables.reading.read, and read otherwise: "
+            f"{', '.join(directly)}"
+        )
+
+
+def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:
+    """Reads variables here, for code that cannot read them itself: a loop's body, or XLA, which
+    reads no variable of another device.
+
+    Args:
+      variables: variables, whole or in shards.
+
+    Returns:
+      A variable's, or shard's, reference -> its value, which `reading_scope` takes.
+    """
+    return {shard.ref(): read(shard) for shard in shards(variables)}
+
+
+def read(variable: Variable, dtype: tf.DType | str | None = None) -> tf.Tensor:
+    """Reads a variable, from the current scope if there is one.
+
+    Args:
+      variable: a `tf.Variable` or `ShardedVariable`.
+      dtype: the type to which the value is cast; the variable's if not given.
+
+    Returns:
+      The variable's value.
+    """
+    dtype = tf.as_dtype(dtype or variable.dtype)
+    scope = getattr(_local, "scope", None) or ReadingScope()
+    return scope.read(variable, dtype)

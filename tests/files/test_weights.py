@@ -1,0 +1,214 @@
+"""Weights in HDF5."""
+
+import json
+import os
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.files.weights import load_weights, save_weights
+from rrn.files.weights_file import Weights, read_weights, write_weights
+from rrn.nn.layers import MLP
+
+
+def variables_of(*sizes, name="mlp"):
+    return list(MLP(sizes, name=name).trainable_variables)
+
+
+def test_round_trip(tmp_path):
+    path, ours, theirs = tmp_path / "weights.h5", variables_of(3, 4, 2), variables_of(3, 4, 2)
+    save_weights(path, ours, {"config": "a.py", "update": 7})
+    load_weights(path, theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    with h5py.File(path) as file:  # readable without TensorFlow
+        assert dict(file.attrs) == {"config": "a.py", "update": 7}
+        assert file["mlp/linear_1/w"].shape == (4, 2)
+        np.testing.assert_array_equal(file["mlp/linear_0/w"], ours[1])
+    assert os.listdir(tmp_path) == ["weights.h5"]
+
+
+def test_every_difference_is_listed_and_nothing_is_changed(tmp_path):
+    path, ours = tmp_path / "weights.h5", variables_of(3, 4, 2)
+    others = [*variables_of(3, 5, 2)[:3], tf.Variable([1.0], name="extra")]
+    save_weights(path, others, {})
+    before = [variable.numpy() for variable in ours]
+    with pytest.raises(ValueError, match="not this model's weights") as error:
+        load_weights(path, ours)
+    wanted = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in ours}
+    found = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in others}
+    differing = {n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n)}
+    assert len(differing) >= 3 and "extra" in differing
+    for name in differing:
+        assert f"{name}: the model has {wanted.get(name, 'no such variable')}" in str(error.value)
+        assert f"the file {found.get(name, 'no such data set')}" in str(error.value)
+    for name in wanted.keys() - differing:
+        assert name not in str(error.value)
+    for variable, value in zip(ours, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"", "not a readable"),
+        (b"not HDF5", "not a readable"),
+        (b"{}\n", "not a readable"),
+    ],
+)
+def test_what_is_not_a_weights_file_is_an_error(tmp_path, content, message):
+    path = tmp_path / "weights.h5"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
+        load_weights(path, variables_of(2, 1))
+
+
+def test_an_interrupted_write_leaves_the_earlier_file(tmp_path):
+    class Broken:
+        name = "mlp/linear_9/w:0"
+
+        def __array__(self, *args, **kwargs):
+            raise KeyboardInterrupt
+
+    path, ours, theirs = tmp_path / "weights.h5", variables_of(3, 2), variables_of(3, 2)
+    save_weights(path, ours, {"update": 1})
+    with pytest.raises(KeyboardInterrupt):
+        save_weights(path, [*theirs, Broken()], {"update": 2})
+    load_weights(path, theirs)
+    np.testing.assert_array_equal(theirs[0], ours[0])
+    save_weights(path, theirs, {"update": 3})
+    with h5py.File(path) as file:
+        assert file.attrs["update"] == 3
+
+
+def test_variables_that_a_file_may_lack_keep_their_values(tmp_path):
+    path = tmp_path / "weights.h5"
+    there, new = tf.Variable([1.0, 2.0], name="there"), tf.Variable([3.0], name="new")
+    save_weights(path, [there])
+    there.assign([0.0, 0.0])
+    with pytest.raises(ValueError, match="new: the model has"):
+        load_weights(path, [there, new])
+    assert load_weights(path, [there, new], optional=[new]) == ["new"]
+    assert there.numpy().tolist() == [1.0, 2.0] and new.numpy().tolist() == [3.0]
+    save_weights(path, [there, new])
+    new.assign([0.0])
+    assert load_weights(path, [there, new], optional=[new]) == []
+    assert new.numpy().tolist() == [3.0]
+
+
+# Nothing wrong goes in unnoticed
+
+
+def full_weights(path):
+    words = np.array(["mary", "über", "?"], object)
+    constants = {"words": words, "shares": np.array([0.5, 0.25])}
+    attributes = {"update": 7, "model": {"size": 3, "blocks": [[1, 2], [4]]}}
+    save_weights(path, variables_of(3, 4, 2), attributes, constants)
+    return path
+
+
+def test_what_describes_the_model_comes_back(tmp_path):
+    weights = read_weights(full_weights(tmp_path / "weights.h5"))
+    assert weights.attributes == {"update": 7, "model": {"size": 3, "blocks": [[1, 2], [4]]}}
+    assert weights.constants["words"].tolist() == ["mary", "über", "?"]
+    assert weights.constants["shares"].tolist() == [0.5, 0.25]
+    assert weights.arrays.keys() == {f"mlp/linear_{i}/{p}" for i in (0, 1) for p in "bw"}
+
+
+def test_every_flipped_bit_is_an_error(tmp_path):
+    path = full_weights(tmp_path / "weights.h5")
+    good = path.read_bytes()
+    ends = good.index(b"\n"), json.loads(good.partition(b"\n")[0])["bytes"]  # nothing is between
+    places = [*range(0, ends[0], 17), *range(ends[1], len(good), 61)]
+    for place in places:
+        damaged = bytearray(good)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"weights\.h5: "):
+            read_weights(path)
+    for length in (0, 100, ends[1], len(good) - 1):
+        path.write_bytes(good[:length])
+        with pytest.raises(ValueError, match=r"weights\.h5: "):
+            read_weights(path)
+    assert len(places) > 100
+
+
+def change_value(file):
+    file["mlp/linear_0/w"][1, 2] += 1
+
+
+def change_values(file):
+    file["mlp/linear_0/w"][0, 0] = np.nan
+    file["constants/shares"][1] = 9.0
+
+
+def change_word(file):
+    file["constants/words"][0] = "john"
+
+
+def change_attribute(file):
+    file.attrs["update"] = 8
+
+
+def put_strings(file):
+    del file["mlp/linear_0/w"]
+    file["mlp/linear_0/w"] = ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (change_value, "mlp/linear_0/w: not as written"),
+        (change_values, "mlp/linear_0/w, constants/shares: not as written"),
+        (change_word, "its structure, attributes or words: not as written"),
+        (change_attribute, "its structure, attributes or words: not as written"),
+        (put_strings, ".*not as written"),
+    ],
+)
+def test_what_is_damaged_is_named(damage, message, tmp_path):
+    path = full_weights(tmp_path / "weights.h5")
+    with h5py.File(path, "r+") as file:
+        damage(file)
+    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
+        load_weights(path, variables_of(3, 4, 2))
+
+
+def test_a_file_without_digests_is_an_error(tmp_path):
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        file["w"] = np.ones(2, np.float32)
+    with pytest.raises(ValueError, match=r"old\.h5: it has no digests"):
+        read_weights(tmp_path / "old.h5")
+
+
+def test_only_finite_float32_is_written(tmp_path):
+    path = full_weights(tmp_path / "weights.h5")
+    before = path.read_bytes()
+    for variable, message in (
+        (tf.Variable([1.0, np.nan], name="a"), r"a\[1\]: weights must be finite, got nan"),
+        (tf.Variable([1.0, np.inf], name="a"), r"a\[1\]: weights must be finite, got inf"),
+        (tf.Variable([1.0], name="a", dtype=tf.float64), "a: weights must be float32"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save_weights(path, [variable])
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["weights.h5"]
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([1, np.nan], np.float32), r"w\[1\]: weights must be finite, got nan"),
+        (np.ones(2), "w: weights must be float32, got float64"),
+        (np.array(["a"], object), "w: weights must be float32, got object"),
+    ],
+)
+def test_only_finite_float32_is_read_though_the_digests_are_right(array, message, tmp_path):
+    path = tmp_path / "weights.h5"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rrn.files.weights_file._check", lambda *_: None)
+        write_weights(Weights(str(path), {"w": array}, {}, {}))
+    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
+        read_weights(path)

@@ -1,0 +1,235 @@
+"""SavedModels: the same answers as the models', also where rrn is not installed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.config import replace
+from rrn.files.data import read_prepared
+from rrn.files.weights import model_variables, save_weights
+from rrn.models import describe, load
+from rrn.models.export import export
+from rrn.tasks import create_task
+from tests.compare import assert_close, randomize
+from tests.helpers import ROOT, load_config, make_small
+
+# (the config's file, fields of small models, the fixture of the data)
+TASKS = {
+    "babi": ("babi.py", {}, "small_babi_h5"),
+    "sudoku": ("sudoku.py", {"hidden_size": 8, "evaluation_steps": 4}, "small_sudoku_h5"),
+    "ages": ("ages.py", {"hidden_size": 8, "num_steps": 2}, "ages_h5"),
+    "pretty_clevr": ("pretty_clevr.py", {"hidden_size": 8, "num_steps": 2}, "small_scenes_h5"),
+    "classification": ("mnist_cnn.py", {"width": 2}, "small_digits_h5"),
+    "triplet": ("triplet.py", {"width": 2}, "small_digits_h5"),
+    "completion": ("completion.py", {"width": 4, "patch_size": 32}, "small_scenes_h5"),
+}
+
+
+class NoDraws:
+    """In place of the examples' draws: all are 0."""
+
+    def __init__(self, examples):
+        self.examples = examples
+
+    def uniform(self, shape, stream=0):
+        return tf.zeros([self.examples, *shape])
+
+
+def small_model(name, request):
+    """(data, task with random weights)."""
+    file, fields, fixture = TASKS[name]
+    path = request.getfixturevalue(fixture)
+    config = load_config(file, "test")
+    config = replace(config, data={"path": str(path)})
+    if name == "babi":
+        config = make_small(config, path)
+    config = replace(config, model={**{**fields, "compute_dtype": "float32"}})
+    data = read_prepared(path)
+    task = create_task(config.model, data)
+    for module in (task.encoder, task.network):
+        randomize(module)
+    return config, data, task
+
+
+def some_examples(name, data, task):
+    """(inputs of `predict`, the batch of the same examples, sorted by size)."""
+    arrays = data.arrays("test")
+    ids = np.arange(3, dtype=np.int32)
+    ids = ids[np.argsort(task.sizes(arrays, ids), kind="stable")]
+    batch = task.make_batch(arrays, tf.constant(ids), NoDraws(3), training=False)
+    if name == "babi":
+        stories, questions = zip(*map(texts_of(data), ids), strict=True)
+        return {"story": tf.constant(stories), "question": tf.constant(questions)}, batch
+    if name in ("classification", "triplet"):
+        return {"image": tf.gather(arrays["image"], ids)}, batch
+    if name == "pretty_clevr":
+        scene = ids // 128
+        objects = {n: tf.gather(arrays[n], scene) for n in ("positions", "colours", "markers")}
+        return {**objects, "anchor": batch["anchor"], "jumps": batch["jumps"]}, batch
+    if name == "ages":
+        asked = tf.gather(batch["people"], batch["asked"], batch_dims=1)
+        return {**{n: batch[n] for n in ("who", "whom", "kind", "years")}, "asked": asked}, batch
+    return {n: batch[n] for n in task.inputs()}, batch
+
+
+def texts_of(data):
+    """A function: question's number -> (its story so far, the question)."""
+    split, words = data.splits["test"], data.shared["vocabulary"]
+
+    def sentence(number):
+        length = data.shared["sentences/length"][number]
+        return " ".join(words[data.shared["sentences/tokens"][number, :length]])
+
+    def texts(number):
+        start = split["story_start"][split["story"][number]]
+        facts = split["facts"][start : start + split["num_facts"][number]]
+        story = "".join(f"{sentence(fact).capitalize()}.\n" for fact in facts)
+        return story, f"{sentence(split['question'][number])}?"
+
+    return texts
+
+
+def evaluated(name, task, batch):
+    """(name, value) of one of `predict`'s outputs, by the way of evaluation."""
+    if name == "completion":
+        return "completed", tf.clip_by_value(task.complete(batch), 0.0, 1.0)
+    if name == "sudoku":
+        logits, _ = task.logits(task.encode(batch), batch["puzzle"], 4)
+        return "confidence", tf.reduce_max(tf.nn.softmax(logits[:, :, -1])[..., 1:], -1)
+    _, outputs = task.loss(task.encode(batch), batch, None, training=False)
+    if name == "ages":
+        return "age", outputs["predicted"][:, -1]
+    if name == "pretty_clevr":
+        return "answer", tf.gather(task.names, outputs["predicted"][:, -1])
+    output = "embedding" if name == "triplet" else "probabilities"
+    return output, outputs[output]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_a_saved_model_answers_as_the_model_does(name, request, tmp_path):
+    config, data, task = small_model(name, request)
+    inputs, batch = some_examples(name, data, task)
+    save_weights(
+        tmp_path / "weights.h5", model_variables(task), describe(config, data), task.constants
+    )
+    said = export(tmp_path / "weights.h5", tmp_path / "saved")
+    assert all(f"  {n} " in said for n in (*task.inputs(), *task.predict(inputs)))
+    expected = load(tmp_path / "weights.h5").predict(inputs)
+    saved = tf.saved_model.load(str(tmp_path / "saved"))
+    layer = keras.layers.TFSMLayer(str(tmp_path / "saved"), call_endpoint="predict")
+    got = saved.predict(inputs), saved.signatures["serving_default"](**inputs), layer(inputs)
+    for outputs in got:
+        assert outputs.keys() == expected.keys()
+        for output, value in expected.items():
+            assert output == "vocabulary" or len(outputs[output]) == 3
+            if value.dtype.is_floating:
+                np.testing.assert_allclose(outputs[output], value, atol=1e-6)
+            else:
+                np.testing.assert_array_equal(outputs[output], value)
+    # The way of evaluation gives the same.
+    output, reference = evaluated(name, task, batch)
+    compare = assert_close if reference.dtype.is_floating else np.testing.assert_array_equal
+    compare(expected[output], reference)
+    about = json.loads((tmp_path / "saved/assets.extra/model.json").read_text())
+    assert about["task"] == name and about["data"]["file"] == data.path.split("/")[-1]
+
+
+SCRIPT = """
+import sys
+import tensorflow as tf
+
+model = tf.saved_model.load(sys.argv[1])
+story = "John took the milk. John went to the office. John left the milk there."
+question = "Where is John?"
+answers = model.predict({"story": tf.constant([story]), "question": tf.constant([question])})
+assert answers["probabilities"].shape == [1, 1, 177]
+assert not [name for name in sys.modules if name.split(".")[0] == "rrn"]
+print(answers["answer"].numpy()[0].decode())
+"""
+
+
+@pytest.mark.slow
+def test_a_saved_model_needs_no_rrn(tmp_path):
+    export(ROOT / "pretrained/babi.h5", tmp_path / "saved")
+    environment = {**os.environ, "PYTHONPATH": "", "CUDA_VISIBLE_DEVICES": ""}
+    answer = subprocess.check_output(
+        [sys.executable, "-c", SCRIPT, tmp_path / "saved"],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        timeout=120,
+    )
+    assert answer == "office\n"
+
+
+# What goes in is checked
+
+
+@pytest.fixture(scope="module")
+def babi():
+    tf.random.set_seed(0)  # before the fixture of each test does
+    return load(ROOT / "pretrained/babi.h5")
+
+
+def ask(model, story, question="Where is John?"):
+    return model.predict({"story": tf.constant([story]), "question": tf.constant([question])})
+
+
+def test_lines_stops_and_case_make_no_difference(babi):
+    once = ask(babi, "John took the milk. John went to the office.")
+    again = ask(babi, "\nJOHN took the milk\n\njohn went  to the office\n", "where is john")
+    np.testing.assert_allclose(once["probabilities"], again["probabilities"], atol=1e-6)
+    assert once["answer"].numpy().tolist() == [b"office"]
+    unknown = [ask(babi, f"{name} went to the office.")["probabilities"] for name in ("Bo", "Ed")]
+    np.testing.assert_array_equal(*unknown)
+
+
+def test_of_a_long_story_the_last_facts_count(babi):
+    ends = " ".join(f"Mary went to the {place}." for place in ["garden", "kitchen"] * 10)
+    (long, short) = (ask(babi, story, "Where is Mary?") for story in ("Mary left. " + ends, ends))
+    np.testing.assert_array_equal(long["probabilities"], short["probabilities"])
+
+
+@pytest.mark.parametrize(
+    ("story", "question", "message"),
+    [
+        (" . \n", "Where is John?", "a story has no fact"),
+        ("John went home.", " ?", "a sentence has no word"),
+        ("John went home" + 25 * " so", "Where?", "more than 24 words"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_errors(babi, story, question, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        ask(babi, story, question)
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path):
+    (tmp_path / "kept").write_text("mine")
+    with pytest.raises(ValueError, match="is there and no SavedModel"):
+        export(ROOT / "pretrained/pretty_clevr_mlp.h5", tmp_path)
+    assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_a_compiled_model_answers_as_the_model_does(tmp_path):
+    weights, puzzles = ROOT / "pretrained/sudoku.h5", np.zeros([2, 81], np.int32)
+    puzzles[:, :9] = [range(1, 10), range(9, 0, -1)]
+    model = load(weights, evaluation_steps=4, compute_dtype="float32")
+    export(weights, tmp_path / "saved", True, evaluation_steps=4, compute_dtype="float32")
+    saved = tf.saved_model.load(str(tmp_path / "saved"))
+    for number in (1, 2):
+        expected = model.predict({"puzzle": puzzles[:number]})
+        compiled = saved.predict({"puzzle": tf.constant(puzzles[:number])})
+        np.testing.assert_array_equal(compiled["solution"], expected["solution"])
+        assert_close(compiled["confidence"], expected["confidence"], 1e-5)
+
+
+def test_strings_cannot_be_compiled(tmp_path):
+    with pytest.raises(ValueError, match=r"XLA compiles no strings, .* story, question; .*--jit"):
+        export(ROOT / "pretrained/babi.h5", tmp_path / "saved", True)

@@ -1,0 +1,323 @@
+"""The three forms of graphs and their union: against NumPy loops, and against each other."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
+from rrn.nn.graphs import regular
+from tests.compare import assert_close
+from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case, unite
+
+
+def normal(*shape, seed=0):
+    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def edge_fn(x):
+    """Not linear, and of another size than its input."""
+    return tf.nn.relu(tf.concat([x, -2 * x[:, :1]], axis=-1))
+
+
+def identity(x):
+    return x
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("with_edges", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_message_sums_and_degrees_equal_a_loop_over_the_edges(form, with_edges, weighted):
+    graph, pairs, _, real, _ = make_case(form)
+    senders, receivers = normal(len(real), 3), normal(len(real), 3, seed=1)
+    edges = draw_edges(graph, 3) if with_edges else None
+    weights = draw_edges(graph, seed=2) if weighted else None
+    edge_rows = by_edge(graph, edges).numpy() if with_edges else np.zeros([len(pairs), 3])
+    weight_rows = by_edge(graph, weights).numpy() if weighted else np.ones(len(pairs))
+
+    sums, degrees = np.zeros([len(real), 4]), np.zeros(len(real))
+    for (i, j), edge, weight in zip(pairs, edge_rows, weight_rows, strict=True):
+        x = senders[i].numpy() + receivers[j].numpy() + edge
+        sums[j] += weight * np.maximum(np.append(x, -2 * x[0]), 0)
+        degrees[j] += weight
+    actual_sums = graph.message_sums(edge_fn, senders, receivers, edges, weights)
+    actual_degrees = graph.degrees(weights)
+    assert actual_sums.shape == (len(real), 4) and actual_degrees.shape == (len(real),)
+    assert_close(actual_sums[real], sums[real])
+    assert_close(actual_degrees[real], degrees[real])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sum_nodes_and_broadcast_globals_equal_loops_over_the_nodes(form):
+    graph, _, node_graph, real, num_graphs = make_case(form)
+    nodes, globals_ = normal(len(real), 3), normal(num_graphs, 2, seed=1)
+    sums = np.zeros([num_graphs, 3])
+    for row, g, is_real in zip(nodes.numpy(), node_graph, real, strict=True):
+        sums[g] += row * is_real
+    assert_close(graph.sum_nodes(nodes), sums)
+    broadcast = graph.broadcast_globals_to_nodes(globals_)
+    np.testing.assert_array_equal(broadcast, globals_.numpy()[node_graph])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_edge_list_is_the_cases(form):
+    graph, pairs, *_ = make_case(form)
+    senders, receivers = graph.edge_list()
+    assert list(zip(np.array(senders), np.array(receivers), strict=True)) == pairs
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_ends_of_edges_are_in_the_order_of_values_of_edges(form):
+    graph, pairs, *_ = make_case(form)
+    senders, receivers, present = graph.edge_ends()
+    places = tf.nest.map_structure(
+        lambda s: tf.reshape(tf.range(tf.reduce_prod(s)), s), graph.edge_shape()
+    )
+    assert len(senders) == sum(tf.size(part).numpy() for part in tf.nest.flatten(places))
+    present = tf.ones_like(senders, tf.bool) if present is None else present
+    ends = tf.stack([senders, receivers], axis=1)
+    assert [tuple(pair) for pair in tf.boolean_mask(ends, present).numpy()] == pairs
+    if form != "union":  # whose parts' places begin at 0 each
+        assert by_edge(graph, places).numpy().tolist() == np.flatnonzero(present).tolist()
+
+
+def test_hand_computed_sparse_sums():
+    # Node 2 hears 0 and 1: (1 + 30) + (2 + 30) = 63; node 0 hears 2: 3 + 10 = 13; node 1 nobody.
+    graph = SparseGraph([0, 1, 2], [2, 2, 0], 3)
+    senders, receivers = tf.constant([[1.0], [2], [3]]), tf.constant([[10.0], [20], [30]])
+    np.testing.assert_array_equal(
+        graph.message_sums(identity, senders, receivers), [[13], [0], [63]]
+    )
+    np.testing.assert_array_equal(graph.degrees(), [1, 0, 2])
+    # Edges 100, 200, 300, weights 1, 0, 2: node 2 hears 1 + 30 + 100, node 0 2 * (13 + 300).
+    edges, weights = tf.constant([[100.0], [200], [300]]), tf.constant([1.0, 0, 2])
+    sums = graph.message_sums(identity, senders, receivers, edges, weights)
+    np.testing.assert_array_equal(sums, [[626], [0], [131]])
+    np.testing.assert_array_equal(graph.degrees(weights), [2, 0, 1])
+    np.testing.assert_array_equal(graph.sum_nodes(senders), [[6]])
+    np.testing.assert_array_equal(graph.broadcast_globals_to_nodes(tf.constant([[7]])), [[7]] * 3)
+
+
+def test_hand_computed_regular_sums():
+    # Two rings of 3 nodes, each of which hears the next: one holds 1, 2, 3, the other 4, 5, 6.
+    graph = RegularGraph([[1], [2], [0]], 2)
+    nodes = tf.constant([[1.0], [2], [3], [4], [5], [6]])
+    sums = graph.message_sums(identity, nodes, 10 * nodes)
+    np.testing.assert_array_equal(sums[:, 0], [12, 23, 31, 45, 56, 64])
+    np.testing.assert_array_equal(graph.degrees(), [1] * 6)
+    np.testing.assert_array_equal(graph.sum_nodes(nodes), [[6], [15]])
+    broadcast = graph.broadcast_globals_to_nodes(tf.constant([[7], [8]]))
+    np.testing.assert_array_equal(broadcast[:, 0], [7, 7, 7, 8, 8, 8])
+
+
+def test_hand_computed_fully_connected_sums():
+    # Two nodes, 1 and 2, and padding that holds 99: node 0 hears (1 + 10) + (2 + 10) = 23,
+    # node 1 hears (1 + 20) + (2 + 20) = 43.
+    graph = FullyConnectedGraph([[1, 1, 0]])
+    senders, receivers = tf.constant([[1.0], [2], [99]]), tf.constant([[10.0], [20], [99]])
+    sums = graph.message_sums(identity, senders, receivers)
+    np.testing.assert_array_equal(sums[:2, 0], [23, 43])
+    np.testing.assert_array_equal(graph.degrees()[:2], [2, 2])
+    np.testing.assert_array_equal(graph.sum_nodes(senders), [[3]])
+    # Weights by [sender, receiver]: node 0 hears 1 * 11 + 3 * 12, node 1 2 * 21 + 4 * 22.
+    weights = tf.constant([[[1.0, 2, 9], [3, 4, 9], [9, 9, 9]]])
+    sums = graph.message_sums(identity, senders, receivers, edge_weights=weights)
+    np.testing.assert_array_equal(sums[:2, 0], [47, 130])
+    np.testing.assert_array_equal(graph.degrees(weights)[:2], [4, 6])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", ["regular", "fully_connected", "union"])
+def test_the_same_graph_in_sparse_form_gives_the_same_results(form, weighted):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    sparse = SparseGraph(
+        [i for i, _ in pairs], [j for _, j in pairs], len(real), node_graph, num_graphs
+    )
+    senders, receivers = normal(len(real), 3), normal(len(real), 3, seed=1)
+    edges, weights = draw_edges(graph, 3), draw_edges(graph, seed=2) if weighted else None
+    weight_rows = by_edge(graph, weights) if weighted else None
+    sums = graph.message_sums(edge_fn, senders, receivers, edges, weights)
+    expected = sparse.message_sums(edge_fn, senders, receivers, by_edge(graph, edges), weight_rows)
+    assert_close(sums[real], expected[real])
+    assert_close(graph.degrees(weights)[real], sparse.degrees(weight_rows)[real])
+    nodes = receivers * real[:, None]  # only a mask hides padding nodes from a sum
+    assert_close(graph.sum_nodes(receivers), sparse.sum_nodes(nodes))
+    globals_ = normal(num_graphs, 2)
+    np.testing.assert_array_equal(
+        graph.broadcast_globals_to_nodes(globals_), sparse.broadcast_globals_to_nodes(globals_)
+    )
+
+
+def test_a_fully_connected_graph_without_padding_equals_the_regular_one():
+    full = FullyConnectedGraph(np.ones([2, 3]))
+    regular = RegularGraph([[0, 1, 2]] * 3, 2)
+    nodes, edges, weights = normal(6, 2), normal(2, 3, 3, 2, seed=1), normal(2, 3, 3, seed=2)
+
+    def turned(x):
+        """Edges by [sender, receiver] as edges by [receiver, sender]."""
+        return tf.einsum("gij...->gji...", x)
+
+    sums = full.message_sums(edge_fn, nodes, -nodes, edges, weights)
+    assert_close(sums, regular.message_sums(edge_fn, nodes, -nodes, turned(edges), turned(weights)))
+    assert_close(full.degrees(weights), regular.degrees(turned(weights)))
+
+
+NEIGHBOURS = {
+    "k from every node": [[1, 2], [2, 3], [0, 3], [1, 0]],
+    "unequal numbers from the nodes": [[1, 2], [0, 1], [3, 0], [2, 2]],
+}
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)
+@pytest.mark.parametrize("graphs_in_blocks", [[7], [3, 4], [2, 2, 3], [1] * 7])
+def test_a_regular_graph_gives_the_same_in_blocks_of_any_size(
+    neighbours, graphs_in_blocks, monkeypatch
+):
+    graph = RegularGraph(neighbours, 7)
+    monkeypatch.setattr(regular, "BLOCK_EDGES", -(-7 * 8 // len(graphs_in_blocks)))
+    assert graph._block_sizes() == graphs_in_blocks
+    sparse = SparseGraph(*graph.edge_list(), 28)
+    sources = [normal(28, 3), normal(28, 3, seed=1), draw_edges(graph, 3), draw_edges(graph)]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(sources)
+        senders, receivers, edges, weights = sources
+        sums = graph.message_sums(edge_fn, *sources)
+        rows = by_edge(graph, edges), by_edge(graph, weights)
+        expected = sparse.message_sums(edge_fn, senders, receivers, *rows)
+        losses = [tf.reduce_sum(s**2) for s in (sums, expected)]
+    assert_close(sums, expected)
+    gradients = [tape.gradient(loss, sources) for loss in losses]
+    for actual, expected in zip(*gradients, strict=True):
+        assert_close(actual, expected)
+
+
+def test_a_batch_of_unknown_size_is_one_block():
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([None, 3])])
+    def sums(batch, nodes):
+        graph = RegularGraph(NEIGHBOURS["k from every node"], batch)
+        return graph.message_sums(edge_fn, nodes, -nodes)
+
+    nodes = normal(12, 3)
+    expected = RegularGraph(NEIGHBOURS["k from every node"], 3).message_sums(edge_fn, nodes, -nodes)
+    assert_close(sums(3, nodes), expected)
+
+
+def test_a_regular_graphs_bfloat16_gradients_are_added_in_float32():
+    """Of 300 messages that a node sends each counts; bfloat16 sums stop at 256."""
+    graph, nodes = RegularGraph(tf.tile(tf.range(300)[None], [300, 1]), 1), tf.ones([300, 1])
+    nodes = tf.cast(nodes, tf.bfloat16)
+    with tf.GradientTape() as tape:
+        tape.watch(nodes)
+        sums = graph.message_sums(identity, nodes, tf.zeros_like(nodes))
+    gradient = tape.gradient(sums, nodes)
+    np.testing.assert_array_equal(tf.cast(gradient, tf.float32), np.full([300, 1], 300))
+
+
+@pytest.mark.parametrize("content", [0.0, 1e6])
+def test_what_padding_holds_never_matters(content):
+    graph, _, _, real, _ = make_case("fully_connected")
+    nodes = normal(len(real), 3)
+    other = tf.where(real[:, None], nodes, content)
+    sums, other_sums = (graph.message_sums(edge_fn, x, x)[real] for x in (nodes, other))
+    np.testing.assert_array_equal(sums, other_sums)
+    np.testing.assert_array_equal(graph.sum_nodes(nodes), graph.sum_nodes(other))
+
+
+def test_a_union_equals_its_parts_one_by_one():
+    cases = [make_case(form) for form in ("regular", "sparse", "fully_connected")]
+    union, _, _, real, num_graphs = unite(cases)
+    nodes, globals_ = normal(len(real), 3), normal(num_graphs, 2)
+    edges, weights = draw_edges(union, 3), draw_edges(union, seed=1)
+    sums = union.message_sums(edge_fn, nodes, -nodes, edges, weights)
+    degrees, totals = union.degrees(weights), union.sum_nodes(nodes)
+    broadcast = union.broadcast_globals_to_nodes(globals_)
+    node = graph_ = 0
+    for (part, _, _, part_real, part_graphs), e, w in zip(cases, edges, weights, strict=True):
+        rows = slice(node, node + len(part_real))
+        part_sums = part.message_sums(edge_fn, nodes[rows], -nodes[rows], e, w)
+        np.testing.assert_array_equal(sums[rows], part_sums)
+        np.testing.assert_array_equal(degrees[rows], part.degrees(w))
+        graphs = slice(graph_, graph_ + part_graphs)
+        np.testing.assert_array_equal(totals[graphs], part.sum_nodes(nodes[rows]))
+        part_broadcast = part.broadcast_globals_to_nodes(globals_[graphs])
+        np.testing.assert_array_equal(broadcast[rows], part_broadcast)
+        node, graph_ = rows.stop, graphs.stop
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_empty_part_changes_nothing(place):
+    """A batch may hold no question of a part's sizes."""
+    masks = [np.array([[1, 0], [1, 1]]), np.ones([1, 3])]
+    parts = [FullyConnectedGraph(mask) for mask in masks]
+    without = GraphUnion(parts, [4, 3], [2, 1])
+    empty = FullyConnectedGraph(np.zeros([0, 5]))
+    sizes, graphs = [4, 3], [2, 1]
+    with_empty = GraphUnion(
+        [*parts[:place], empty, *parts[place:]],
+        [*sizes[:place], 0, *sizes[place:]],
+        [*graphs[:place], 0, *graphs[place:]],
+    )
+    nodes, globals_ = normal(7, 3), normal(3, 2)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(nodes)
+        sums = [g.message_sums(edge_fn, nodes, -nodes) for g in (with_empty, without)]
+    np.testing.assert_array_equal(*sums)
+    np.testing.assert_array_equal(*[tape.gradient(s, nodes) for s in sums])
+    np.testing.assert_array_equal(with_empty.degrees(), without.degrees())
+    np.testing.assert_array_equal(with_empty.sum_nodes(nodes), without.sum_nodes(nodes))
+    np.testing.assert_array_equal(
+        with_empty.broadcast_globals_to_nodes(globals_),
+        without.broadcast_globals_to_nodes(globals_),
+    )
+
+
+def test_a_sparse_graph_without_edges_sums_to_zero():
+    nothing = tf.zeros([0], tf.int32)
+    graph = SparseGraph(nothing, nothing, 3)
+    np.testing.assert_array_equal(
+        graph.message_sums(edge_fn, normal(3, 2), normal(3, 2)), np.zeros([3, 3])
+    )
+    np.testing.assert_array_equal(graph.degrees(), np.zeros(3))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bfloat16_messages_are_added_in_float32(form):
+    """Each of 300 messages of 1 counts; bfloat16 sums stop at 256."""
+    make = {
+        "sparse": lambda: SparseGraph(tf.range(300), tf.zeros([300], tf.int32), 300),
+        "regular": lambda: RegularGraph(tf.tile(tf.range(300)[None], [300, 1]), 1),
+        "fully_connected": lambda: FullyConnectedGraph(np.ones([1, 300])),
+    }
+    make["union"] = lambda: GraphUnion([make["regular"]()], [300], [1])
+    graph, ones = make[form](), tf.ones([300, 1], tf.bfloat16)
+    sums = graph.message_sums(identity, ones, tf.zeros_like(ones))
+    assert sums.dtype == tf.bfloat16
+    assert float(sums[0, 0]) == 300
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_edge_shape_is_the_shape_of_weights(form):
+    expected = {
+        "sparse": [8],
+        "regular": [3, 4, 2],
+        "fully_connected": [4, 3, 3],
+        "union": [[4, 3, 3], [0, 2, 2], [8], [3, 4, 2]],
+    }
+    graph, *_ = make_case(form)
+    shape = tf.nest.map_structure(lambda s: s.numpy().tolist(), graph.edge_shape())
+    assert shape == expected[form]
+
+
+def test_sizes_may_be_unknown_when_a_function_is_traced():
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None, 3])],
+    )
+    def traced(mask, nodes):
+        graph = FullyConnectedGraph(mask)
+        return graph.message_sums(edge_fn, nodes, nodes), graph.degrees(), graph.sum_nodes(nodes)
+
+    for batch, size in ([2, 4], [3, 2]):
+        mask, nodes = np.ones([batch, size], np.float32), normal(batch * size, 3)
+        mask[0, 1:] = 0
+        eager = traced.python_function(mask, nodes)
+        for actual, expected in zip(traced(mask, nodes), eager, strict=True):
+            assert_close(actual, expected)

@@ -1,0 +1,323 @@
+"""The general path of messages: against a loop over edges in NumPy, and against the fast way."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn import Aggregation, MessageFunction, RecurrentRelationalNetwork, SparseGraph
+from rrn.nn.aggregation import AGGREGATES, ConcatenatedMLP, EdgeMessages
+from tests.compare import assert_close, assert_same, normal, randomize
+from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case, plain_edges
+from tests.nn.own_parts import Gated
+
+NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 6
+HEADS = {"sum": 0, "mean": 0, "max": 0, "softmax": 2}
+
+
+def in_a_loop(aggregate, message_of, pairs, num_nodes, weights, output_size=OUTPUT):
+    """What every node hears, edge by edge and node by node; zeros where it hears nobody."""
+    heard = [[] for _ in range(num_nodes)]
+    for k, (_, receiver) in enumerate(pairs):
+        if weights[k] > 0:
+            heard[receiver].append((weights[k], *message_of(k)))
+    rows = np.zeros([num_nodes, output_size])
+    for j, edges in enumerate(heard):
+        if edges and aggregate == "sum":
+            rows[j] = sum(w * m for w, m, _ in edges)
+        elif edges and aggregate == "mean":
+            rows[j] = sum(w * m for w, m, _ in edges) / sum(w for w, _, _ in edges)
+        elif edges and aggregate == "max":
+            rows[j] = np.max([m for _, m, _ in edges], axis=0)
+        elif edges:
+            shares = np.array([w * np.exp(s) for w, _, s in edges])
+            shares /= shares.sum(axis=0)
+            by_head = np.array([np.split(m, shares.shape[1]) for _, m, _ in edges])
+            rows[j] = (shares[:, :, None] * by_head).sum(axis=0).reshape(-1)
+    return rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("options", ["", "edges globals", "weights", "edges globals weights"])
+def test_edge_messages_equal_a_loop_over_edges(form, aggregate, options):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    sizes = (EDGE, GLOBAL) if "edges" in options else (0, 0)
+    edges = draw_edges(graph, EDGE) if "edges" in options else None
+    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
+    nodes, weights, weight_rows = normal(len(real), NODE, seed=2), None, np.ones(len(pairs))
+    if "weights" in options:  # about a third are 0: such edges are left out
+        draws = tf.nest.map_structure(tf.nn.relu, draw_edges(graph, seed=3))
+        weights = tf.nest.map_structure(lambda w: tf.where(w < 0.7, 0.0, w), draws)
+        weight_rows = by_edge(graph, weights).numpy()
+        assert 0 < np.count_nonzero(weight_rows) < len(pairs)
+    function = Gated(NODE, OUTPUT, sum(sizes), HEADS[aggregate])
+    messages = EdgeMessages(function, OUTPUT, aggregate, *sizes)
+    randomize(messages)
+    others = plain_edges(graph, pairs, node_graph, edges, globals_)
+
+    def message_of(k):
+        ends = [nodes[i].numpy() for i in pairs[k]]
+        return function.of_numpy(*ends, *([] if others is None else [others[k].numpy()]))
+
+    actual = messages(graph, nodes, messages.prepare(graph, edges, globals_), weights)
+    expected = in_a_loop(aggregate, message_of, pairs, len(real), weight_rows)
+    assert actual.shape == expected.shape and actual.dtype == tf.float32
+    assert_close(actual, expected)
+    if form != "regular":  # there are nodes that nobody sends to, or padding
+        alone = sorted(set(range(len(real))) - {receiver for _, receiver in pairs})
+        assert alone and not actual.numpy()[alone].any()
+
+
+def node_by_node(aggregate, function, nodes, pairs, weights):
+    """What every node hears of a function without edges, with TensorFlow's own gradients."""
+    rows = []
+    for j in range(len(nodes)):
+        into = [k for k, (_, receiver) in enumerate(pairs) if receiver == j]
+        if not into:
+            rows.append(tf.zeros([OUTPUT]))
+            continue
+        w, senders = (
+            tf.gather(weights, into)[:, None],
+            tf.gather(nodes, [pairs[k][0] for k in into]),
+        )
+        result = function(senders, tf.repeat(nodes[j : j + 1], len(into), axis=0), None, None)
+        if aggregate == "softmax":
+            m, scores = result
+            shares = tf.nn.softmax(scores + tf.math.log(w), axis=0)
+            rows.append(tf.reduce_sum(m * tf.repeat(shares, OUTPUT // 2, axis=1), axis=0))
+        elif aggregate == "max":
+            rows.append(tf.reduce_max(result, axis=0))
+        else:
+            total = tf.reduce_sum(w * result, axis=0)
+            rows.append(total / (tf.reduce_sum(w) if aggregate == "mean" else 1.0))
+    return tf.stack(rows)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_gradients_equal_those_node_by_node(form, aggregate):
+    graph, pairs, _, real, _ = make_case(form)
+    nodes, weights = normal(len(real), NODE), draw_edges(graph, seed=3)
+    function = Gated(NODE, OUTPUT, 0, HEADS[aggregate])
+    messages = EdgeMessages(function, OUTPUT, aggregate)
+    randomize(messages)
+    sources = [nodes, *messages.variables]
+    if aggregate != "max":  # of which only what is 0 counts
+        sources += [part for part in tf.nest.flatten(weights) if tf.size(part) > 0]
+    assert_same(
+        lambda: messages(graph, nodes, messages.prepare(graph), weights),
+        lambda: node_by_node(aggregate, function, nodes, pairs, by_edge(graph, weights)),
+        sources,
+        real,
+        OUTPUT,
+    )
+
+
+class Scored(tf.Module):
+    """The sender's state is the message; where a score is asked for, it is the edge's feature."""
+
+    def __init__(self, scored):
+        super().__init__()
+        self.scored = scored
+
+    def __call__(self, senders, receivers, edges, globals_):
+        return (senders, edges) if self.scored else senders
+
+
+@pytest.mark.parametrize(
+    "aggregate, expected",
+    [
+        # Node 2 hears 1 and 5, of which 5 is there three times as often for attention: log 3.
+        ("sum", [0, 0, 6]),
+        ("mean", [0, 0, 3]),
+        ("max", [0, 0, 5]),
+        ("softmax", [0, 0, (1 + 3 * 5) / 4]),
+    ],
+)
+def test_hand_computed_aggregates(aggregate, expected):
+    graph, nodes = SparseGraph([0, 1], [2, 2], 3), tf.constant([[1.0], [5.0], [9.0]])
+    messages = EdgeMessages(Scored(aggregate == "softmax"), 1, aggregate, edge_size=1)
+    prepared = messages.prepare(graph, tf.math.log([[1.0], [3.0]]))
+    assert_close(messages(graph, nodes, prepared)[:, 0], expected, 1e-6)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_an_edge_of_weight_2_counts_as_two_edges_and_one_of_weight_0_as_none(aggregate):
+    function = Gated(NODE, OUTPUT, 0, HEADS[aggregate])
+    messages, nodes = EdgeMessages(function, OUTPUT, aggregate), normal(3, NODE)
+    randomize(messages)
+    graph, same = SparseGraph([0, 1, 2, 0], [2, 2, 2, 1], 3), SparseGraph([0, 0, 1], [2, 2, 2], 3)
+    weights = tf.constant([2.0, 1.0, 0.0, 0.0])
+    expected = messages(same, nodes, messages.prepare(same))
+    assert_close(messages(graph, nodes, messages.prepare(graph), weights), expected)
+
+
+@pytest.mark.parametrize("scores", [[80.0, 90.0], [-1e4, -1e4 + 10], [1e38, 1e38]])
+def test_attention_holds_for_large_scores(scores):
+    graph, nodes = SparseGraph([0, 1], [2, 2], 3), tf.constant([[1.0], [5.0], [9.0]])
+    messages = EdgeMessages(Scored(True), 1, "softmax", edge_size=1)
+    edges = tf.constant(scores)[:, None]
+    with tf.GradientTape() as tape:
+        tape.watch([nodes, edges])
+        heard = messages(graph, nodes, messages.prepare(graph, edges))
+    share = 1 / (1 + np.exp(scores[0] - scores[1]))
+    assert_close(heard[2], [1 - share + 5 * share])
+    assert all(
+        np.isfinite(tf.convert_to_tensor(g)).all() for g in tape.gradient(heard, [nodes, edges])
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("num_hidden", [1, 3])
+def test_an_mlp_by_the_general_path_equals_the_fast_way(form, num_hidden):
+    graph, _, _, real, num_graphs = make_case(form)
+    sizes = EDGE, GLOBAL
+    fast = MessageFunction(NODE, [5] * num_hidden, OUTPUT, *sizes)
+    general = EdgeMessages(ConcatenatedMLP(fast.mlp), OUTPUT, "sum", *sizes)
+    randomize(fast)
+    assert {v.ref() for v in fast.variables} == {v.ref() for v in general.variables}
+    given = draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)
+    nodes, weights = normal(len(real), NODE), draw_edges(graph, seed=3)
+    sources = [nodes, given[1], *fast.variables]
+    run_general, run_fast = (
+        lambda m=m: m(graph, nodes, m.prepare(graph, *given), weights) for m in (general, fast)
+    )
+    assert_same(run_general, run_fast, sources, real, OUTPUT)
+
+
+def test_a_network_without_a_function_of_ones_own_has_the_mlp_whatever_the_aggregate():
+    found = []
+    for aggregate in AGGREGATES:
+        tf.random.set_seed(0)
+        network = RecurrentRelationalNetwork(3, 6, edge_size=EDGE, aggregate=aggregate)
+        found.append({v.name: tuple(v.shape) for v in network.variables})
+    for aggregate, names in zip(AGGREGATES, found, strict=True):
+        scores = aggregate == "softmax"
+        last = {
+            "message_fn/linear_3/w:0": (6, 6 + scores),
+            "message_fn/linear_3/b:0": (6 + scores,),
+        }
+        assert names == found[0] | last
+
+
+class Types(tf.Module):
+    """Gives ones, and keeps the types with which it is called."""
+
+    def __call__(self, *parts):
+        self.types = [part.dtype for part in parts]
+        return tf.ones_like(parts[0])
+
+
+def test_the_function_runs_in_bfloat16_and_messages_are_added_in_float32():
+    # 600 ones: adding up in bfloat16, 256 + 1 is 256.
+    graph, function = SparseGraph(tf.range(600), tf.zeros([600], tf.int32), 600), Types()
+    messages = EdgeMessages(function, 1, "sum", 1, 1, tf.bfloat16)
+    prepared = messages.prepare(graph, tf.ones([600, 1]), tf.ones([1, 1]))
+    assert float(messages(graph, tf.ones([600, 1]), prepared)[0, 0]) == 600
+    assert function.types == [tf.bfloat16] * 4
+
+
+def test_gradients_to_states_add_up_in_float32_under_bfloat16():
+    graph = SparseGraph(tf.zeros([600], tf.int32), tf.range(600), 600)
+    messages = EdgeMessages(Scored(False), 1, "sum", compute_dtype="bfloat16")
+    nodes = tf.ones([600, 1])
+    with tf.GradientTape() as tape:
+        tape.watch(nodes)
+        heard = messages(graph, nodes, messages.prepare(graph))
+    assert float(tf.convert_to_tensor(tape.gradient(heard, nodes))[0, 0]) == 600
+
+
+class Returns(tf.Module):
+    def __init__(self, *results):
+        super().__init__()
+        self.results = results
+
+    def __call__(self, *_):
+        results = tuple(r if r is None else tf.ones(r) for r in self.results)
+        return results if len(results) > 1 else results[0]
+
+
+@pytest.mark.parametrize(
+    "aggregate, results, message",
+    [
+        (
+            "sum",
+            [(3, 5)],
+            r"function Returns .* as messages .*output_size\] = \(3, 6\), got \(3, 5\)",
+        ),
+        ("sum", [(1, 6)], r"messages must have shape .* = \(3, 6\), got \(1, 6\)"),
+        ("mean", [None], "as messages must be a tensor or an array of numbers, got None"),
+        ("max", [(3, 6), (3, 1)], "as messages must be a tensor or an array of numbers, got "),
+        (
+            "softmax",
+            [(3, 6)],
+            r"must be a pair \(messages, scores\) .*softmax.*, got a EagerTensor",
+        ),
+        (
+            "softmax",
+            [(3, 6), (3,)],
+            r"as scores must have .*edges, heads\] = \(3, None\), got \(3,\)",
+        ),
+        ("softmax", [(3, 6), (3, 4)], r"heads that divides output_size 6, got \(3, 4\)"),
+        ("softmax", [(3, 5), (3, 1)], r"as messages must have shape .* got \(3, 5\)"),
+    ],
+)
+def test_a_function_that_returns_something_else_is_named(aggregate, results, message):
+    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
+    messages = EdgeMessages(Returns(*results), 6, aggregate)
+    with pytest.raises(ValueError, match=message):
+        messages(graph, tf.ones([2, 4]), messages.prepare(graph))
+
+
+class Mean(Aggregation):
+    """An aggregation of one's own: the mean over all other nodes, whatever the graph."""
+
+    def __call__(self, graph, nodes, prepared, edge_weights=None):
+        others = tf.reduce_sum(nodes, axis=0, keepdims=True) - nodes
+        return others / tf.cast(tf.shape(nodes)[0] - 1, tf.float32)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            lambda: {"message_fn": lambda *_: None},
+            "must be a tf.Module with __call__.* got <function",
+        ),
+        (lambda: {"message_fn": tf.Module()}, "must be a tf.Module with __call__"),
+        (lambda: {"message_fn": Gated}, "must be a tf.Module with __call__.*, got <class"),
+        (
+            lambda: {"aggregate": "median"},
+            "aggregate must be one of sum, mean, max, softmax, got 'median'",
+        ),
+        (
+            lambda: {"message_fn": Mean(6), "aggregate": "max"},
+            "the aggregation Mean, which aggregates by",
+        ),
+        (
+            lambda: {"message_fn": Mean(6), "edge_size": 3},
+            "made for edge_size=0 and global_size=0; .*size=3",
+        ),
+    ],
+)
+def test_a_message_function_that_is_none_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        RecurrentRelationalNetwork(3, 6, **options())
+
+
+def test_an_aggregation_checks_edges_and_globals_and_what_it_returns():
+    graph, features = SparseGraph([0, 1, 1], [1, 1, 0], 2), tf.ones([2, 3])
+    network = RecurrentRelationalNetwork(3, 6, message_fn=Mean(6, edge_size=2))
+    assert network(graph, features, 2, tf.ones([3, 2]))[-1].shape == (2, 6)
+    with pytest.raises(ValueError, match=r"Mean was made for edge_size=2 .* got edges=None"):
+        network(graph, features, 1)
+    with pytest.raises(ValueError, match=r"Mean: edges must have .* = \(3, 2\), got \(3, 1\)"):
+        network(graph, features, 1, tf.ones([3, 1]))
+    wrong = RecurrentRelationalNetwork(3, 6, message_fn=Mean(5))
+    with pytest.raises(
+        ValueError, match=r"aggregation Mean returns must .* = \(2, 5\), got \(2, 6"
+    ):
+        wrong(graph, features, 1)
+    none = RecurrentRelationalNetwork(3, 6, message_fn=Aggregation(6))
+    with pytest.raises(NotImplementedError, match="Aggregation has no __call__"):
+        none(graph, features, 1)

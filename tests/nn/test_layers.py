@@ -1,0 +1,236 @@
+"""Dense layers, MLP and embedding against NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn.nn.layers import MLP, SUM_PARTS, Embedding, Linear, bias_add
+from tests.compare import assert_close, names_and_shapes, randomize
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda: Linear(3, 5), {"linear/w": (3, 5), "linear/b": (5,)}),
+        (
+            lambda: MLP([2, 3, 4], name="readout"),
+            {
+                "readout/linear_0/w": (2, 3),
+                "readout/linear_0/b": (3,),
+                "readout/linear_1/w": (3, 4),
+                "readout/linear_1/b": (4,),
+            },
+        ),
+        (lambda: Embedding(7, 3), {"embedding/table": (7, 3)}),
+    ],
+)
+def test_variables_are_named_by_their_place(make, expected):
+    found = names_and_shapes(make())
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda dtype: Linear(300, 500, dtype),
+        lambda dtype: MLP([300, 500], dtype),
+        lambda dtype: Embedding(300, 500),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_initial_values_are_glorot_uniform_and_zero_in_float32(make, dtype):
+    for variable in make(dtype).variables:
+        assert variable.dtype == tf.float32
+        value = variable.numpy()
+        if value.ndim == 1:
+            assert not value.any()
+            continue
+        limit = np.sqrt(6.0 / sum(value.shape))
+        assert np.abs(value).max() <= limit
+        assert np.abs(value).max() > 0.999 * limit
+        assert abs(value.mean()) < 0.01 * limit
+        np.testing.assert_allclose(value.std(), limit / np.sqrt(3), rtol=0.01)
+
+
+def test_every_layer_starts_from_its_own_draw():
+    first, second = MLP([4, 4, 4]).layers
+    assert np.abs(first.w.numpy() - second.w.numpy()).min() > 0
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (2, 1, 3), (0,), (0, 4)])
+def test_linear_maps_the_last_axis_whatever_the_rank(shape):
+    layer, x = Linear(4, 5), normal(*shape, 4)
+    randomize(layer)
+    y = layer(x)
+    assert y.shape == (*shape, 5)
+    np.testing.assert_allclose(y, x @ layer.w.numpy() + layer.b.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_the_rank_makes_no_difference_to_linears_gradients():
+    layer, x = Linear(4, 5), normal(2, 3, 4)
+    weights = normal(2, 3, 5, seed=1)
+    with tf.GradientTape(persistent=True) as tape:
+        rank_3 = tf.reduce_sum(layer(x) * weights)
+        rank_2 = tf.reduce_sum(layer(x.reshape(6, 4)) * weights.reshape(6, 5))
+    for variable in layer.variables:
+        assert_close(tape.gradient(rank_3, variable), tape.gradient(rank_2, variable))
+
+
+def test_the_parts_of_a_split_kernel_add_up_to_the_layer():
+    layer, parts = Linear(6, 3), [normal(5, size, seed=size) for size in (1, 3, 2)]
+    randomize(layer)
+    kernels = layer.split_kernel([1, 3, 2])
+    products = [layer.product(x, kernel) for x, kernel in zip(parts, kernels, strict=True)]
+    assert_close(layer.add_bias(tf.add_n(products)), layer(np.concatenate(parts, axis=1)))
+
+
+def test_followed_by_equals_the_two_products_in_value_and_gradient():
+    layer, kernel, x = Linear(4, 5), tf.constant(normal(5, 3, seed=1)), normal(6, 4)
+    randomize(layer)
+    sources = [layer.w, layer.b, kernel]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(kernel)
+        w, b = layer.followed_by(kernel)
+        folded = x @ w + b
+        plain = layer(x) @ kernel
+        losses = [tf.reduce_sum(y**2) for y in (folded, plain)]
+    assert w.shape == (4, 3) and b.shape == (3,)
+    assert_close(folded, plain)
+    gradients = [tape.gradient(loss, sources) for loss in losses]
+    for actual, expected in zip(*gradients, strict=True):
+        assert_close(actual, expected)
+
+
+def test_followed_by_multiplies_in_float32_and_casts_the_result():
+    layer = Linear(4, 5, tf.bfloat16)
+    kernel = tf.cast(normal(5, 3), tf.bfloat16)
+    w, b = layer.followed_by(kernel)
+    assert w.dtype == b.dtype == tf.bfloat16
+    rounded = tf.cast(tf.matmul(layer.w, tf.cast(kernel, tf.float32)), tf.bfloat16)
+    np.testing.assert_array_equal(tf.cast(w, tf.float32), tf.cast(rounded, tf.float32))
+
+
+def test_bias_add_adds_the_bias_to_every_row():
+    y = bias_add(tf.zeros([2, 3]), tf.constant([1.0, 2, 3]))
+    np.testing.assert_array_equal(y, [[1, 2, 3], [1, 2, 3]])
+
+
+def test_bias_adds_gradient_sums_4096_bfloat16_ones_to_exactly_4096():
+    x, b = tf.zeros([4096, 3], tf.bfloat16), tf.zeros([3], tf.bfloat16)
+    with tf.GradientTape() as tape:
+        tape.watch([x, b])
+        y = bias_add(x, b)
+    dx, db = tape.gradient(y, [x, b])
+    np.testing.assert_array_equal(tf.cast(db, tf.float32), [4096.0] * 3)
+    np.testing.assert_array_equal(tf.cast(dx, tf.float32), np.ones([4096, 3]))
+
+
+@pytest.mark.parametrize("rows", [0, 1, SUM_PARTS - 1, SUM_PARTS, 5 * SUM_PARTS, 5 * SUM_PARTS + 1])
+@pytest.mark.parametrize("size_known", [True, False])
+def test_bias_adds_gradient_is_the_sum_over_any_number_of_rows(rows, size_known):
+    @tf.function(input_signature=[tf.TensorSpec([rows if size_known else None, 3])])
+    def gradients(dy):
+        x, b = tf.zeros_like(dy), tf.zeros([3])
+        return tf.gradients(bias_add(x, b), [x, b], dy)
+
+    dy = normal(rows, 3)
+    dx, db = gradients(dy)
+    np.testing.assert_array_equal(dx, dy)
+    assert_close(db, dy.astype(np.float64).sum(axis=0), 1e-6)
+
+
+def test_mlp_has_relu_on_all_but_the_last_layer():
+    mlp, x = MLP([3, 5, 6, 2]), normal(7, 3)
+    randomize(mlp)
+    expected = x
+    for i, layer in enumerate(mlp.layers):
+        expected = expected @ layer.w.numpy() + layer.b.numpy()
+        expected = np.maximum(expected, 0) if i < 2 else expected
+    assert (expected < 0).any()
+    assert_close(mlp(x), expected)
+
+
+def test_an_mlp_without_hidden_layers_is_one_linear_layer():
+    mlp, x = MLP([3, 2]), normal(7, 3)
+    randomize(mlp)
+    (layer,) = mlp.layers
+    np.testing.assert_array_equal(mlp(x), layer(x))
+
+
+def test_after_relu_is_applied_to_every_hidden_layers_output():
+    mlp, x = MLP([3, 5, 6, 2]), normal(7, 3)
+    randomize(mlp)
+    seen = []
+
+    def keep_nothing(values, i):
+        seen.append((i, values.shape[1], bool(tf.reduce_all(values >= 0))))
+        return tf.zeros_like(values)
+
+    y = mlp(x, after_relu=keep_nothing)
+    assert seen == [(0, 5, True), (1, 6, True)]
+    assert_close(y, np.broadcast_to(mlp.layers[-1].b.numpy(), [7, 2]))
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0,)])
+def test_embedding_gives_the_table_row_of_every_id(shape):
+    embedding = Embedding(5, 3)
+    ids = np.random.default_rng(0).integers(0, 5, shape)
+    np.testing.assert_array_equal(embedding(ids), embedding.table.numpy()[ids])
+
+
+def test_embeddings_gradient_is_sparse():
+    embedding = Embedding(5, 3)
+    with tf.GradientTape() as tape:
+        rows = embedding([1, 1, 4])
+    gradient = tape.gradient(rows, embedding.table)
+    assert isinstance(gradient, tf.IndexedSlices)
+    expected = np.zeros([5, 3])
+    expected[1], expected[4] = 2, 1
+    np.testing.assert_array_equal(tf.convert_to_tensor(gradient), expected)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda dtype: Linear(64, 32, dtype),
+        lambda dtype: MLP([64, 48, 48, 32], dtype),
+    ],
+)
+def test_bfloat16_is_close_to_float32(make):
+    exact, rounded = make(tf.float32), make(tf.bfloat16)
+    for from_, to in zip(exact.variables, rounded.variables, strict=True):
+        to.assign(from_)
+    x = normal(50, 64)
+    expected, actual = (module(x) for module in (exact, rounded))
+    assert actual.dtype == tf.bfloat16
+    error = tf.norm(tf.cast(actual, tf.float32) - expected) / tf.norm(expected)
+    assert 0 < error < 0.01
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (
+            lambda: Linear(0, 3),
+            "Linear 'linear': input_size must be .* at least 1, got 0",
+        ),
+        (lambda: Linear(3, -1), "Linear 'linear': output_size must be .* at least 1, got -1"),
+        (lambda: Linear(3, 3, "int32"), "Linear 'linear': compute_dtype must be .* got 'int32'"),
+        (lambda: MLP([3]), r"MLP 'mlp': sizes must be \[input, ..., output\], got \[3\]"),
+        (lambda: MLP(5), r"MLP 'mlp': sizes must be \[input, ..., output\], got 5"),
+        (lambda: Embedding(3, 3)(tf.ones([2])), "'embedding': ids must be integers, got float32"),
+        (lambda: Linear(3, 2)(None), "Linear 'linear': x must be .* of numbers, got None"),
+        (lambda: MLP([3, 0, 2]), r"MLP 'mlp': sizes\[1\] must be .* at least 1, got 0"),
+        (lambda: Embedding(0, 3), "Embedding 'embedding': vocabulary_size must be .*, got 0"),
+        (lambda: Linear(3, 2)(tf.ones([4, 5])), r"x must have .*input_size\] = .*3\), got \(4, 5"),
+        (lambda: Linear(3, 2)(1.0), r"Linear 'linear': x must have .*3\), got \(\)"),
+        (lambda: MLP([3, 2, 2])(tf.ones([4, 5])), r"MLP 'mlp': x must have .*3\), got \(4, 5\)"),
+    ],
+)
+def test_a_wrong_size_type_or_shape_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,110 @@
+"""The message function against the plain formulation of the equations."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn import MessageFunction, RegularGraph, SparseGraph
+from rrn.nn import plain
+from tests.compare import assert_same, normal, randomize
+from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case, plain_edges
+
+NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 5
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("hidden_sizes", [[6], [6, 7, 8]])
+@pytest.mark.parametrize(
+    "options",
+    ["", "edges", "globals", "next", "weights", "edges globals", "edges globals next weights"],
+)
+def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, options):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    edges = draw_edges(graph, EDGE) if "edges" in options else None
+    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
+    next_kernel = normal(OUTPUT, 3, seed=2) if "next" in options else None
+    weights = draw_edges(graph, seed=3) if "weights" in options else None
+    nodes = normal(len(real), NODE, seed=4)
+    output_size = OUTPUT if next_kernel is None else 3
+    message_fn = MessageFunction(
+        NODE,
+        hidden_sizes,
+        OUTPUT,
+        edge_size=0 if edges is None else EDGE,
+        global_size=0 if globals_ is None else GLOBAL,
+    )
+    randomize(message_fn)
+    senders, receivers = zip(*pairs, strict=True)
+
+    def run():
+        prepared = message_fn.prepare(graph, edges, globals_, next_kernel)
+        return message_fn(graph, nodes, prepared, weights)
+
+    def as_written():
+        features = plain_edges(graph, pairs, node_graph, edges, globals_)
+        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, features)
+        if weights is not None:
+            messages *= by_edge(graph, weights)[:, None]
+        sums = plain.sum_messages(messages, receivers, len(real))
+        return sums if next_kernel is None else tf.matmul(sums, next_kernel)
+
+    given = [x for x in (edges, globals_, next_kernel, weights) if x is not None]
+    given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
+    sources = [nodes, *given, *message_fn.variables]
+    assert_same(run, as_written, sources, real, output_size)
+
+
+@pytest.mark.parametrize("edge_size", [0, 2])
+def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size, monkeypatch):
+    monkeypatch.setattr(RegularGraph, "message_sums", None)  # there is a faster way
+    graph = RegularGraph([[1, 2], [0, 3], [3, 0], [2, 1]], 3)
+    nodes, edges = normal(12, NODE), draw_edges(graph, edge_size) if edge_size else None
+    message_fn = MessageFunction(NODE, [6], OUTPUT, edge_size=edge_size)
+    randomize(message_fn)
+
+    def as_written():
+        rows = by_edge(graph, edges) if edge_size else None
+        senders, receivers = graph.edge_list()
+        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, rows)
+        return plain.sum_messages(messages, receivers, 12)
+
+    assert_same(
+        lambda: message_fn(graph, nodes, message_fn.prepare(graph, edges)),
+        as_written,
+        [nodes, *([edges] if edge_size else []), *message_fn.variables],
+        np.ones(12, bool),
+        OUTPUT,
+    )
+
+
+def test_messages_of_a_hand_computed_graph():
+    # f([s, r]) = 3 relu(s - r + 1) + 2; node 1 hears 0: 3 relu(5 - 2 + 1) + 2 = 14 and itself:
+    # 3 relu(1) + 2 = 5, together 19; node 0 hears 1: 3 relu(2 - 5 + 1) + 2 = 2.
+    message_fn = MessageFunction(1, [1], 1)
+    for variable, value in zip(message_fn.variables, ([1], [[1], [-1]], [2], [[3]]), strict=True):
+        variable.assign(np.array(value, np.float32))
+    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
+    sums = message_fn(graph, tf.constant([[5.0], [2]]), message_fn.prepare(graph))
+    np.testing.assert_array_equal(sums, [[2], [19]])
+
+
+@pytest.mark.parametrize(
+    "nodes, weights, message",
+    [
+        ((1, NODE), None, r"MessageFunction: nodes must have shape .* = \(2, 4\), got \(1, 4\)"),
+        ((2, 3), None, r"nodes must have shape \[nodes, node_size\] = \(2, 4\), got \(2, 3\)"),
+        ((2, NODE), (1,), r"edge_weights must have shape \[\*edge_shape\] = \(3,\), got \(1,\)"),
+    ],
+)
+def test_a_message_function_names_wrong_nodes_and_weights(nodes, weights, message):
+    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
+    message_fn = MessageFunction(NODE, [6], OUTPUT)
+    prepared = message_fn.prepare(graph)
+    with pytest.raises(ValueError, match=message):
+        message_fn(graph, tf.ones(nodes), prepared, tf.ones(weights) if weights else None)
+
+
+@pytest.mark.parametrize("hidden_sizes", [[], 6, None])
+def test_a_message_function_without_hidden_layers_is_refused(hidden_sizes):
+    with pytest.raises(ValueError, match=r"at least one hidden layer, got (\[\]|6|None)$"):
+        MessageFunction(3, hidden_sizes, 4)

@@ -1,0 +1,107 @@
+"""A variable is read once per scope, and gradients flow through what the scope keeps."""
+
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rrn import RecurrentRelationalNetwork, SparseGraph
+from rrn.variables.reading import read, reading_scope
+
+
+def count_reads(function, *arguments):
+    """The number of ReadVariableOp in the traced function's graph, functions it calls included."""
+    traced = tf.function(function, autograph=False).get_concrete_function(*arguments)
+    graph = traced.graph.as_graph_def()
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    return sum(node.op == "ReadVariableOp" for node in nodes)
+
+
+def test_a_scope_reads_a_variable_once_and_counts_it():
+    a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    with reading_scope() as scope:
+        first = read(a)
+        assert read(a) is first
+        assert read(b) is not first
+        assert read(a, tf.float32) is first
+    assert scope.counts == {a.ref(): 1, b.ref(): 1}
+    np.testing.assert_array_equal(first, [1, 2])
+
+
+def test_casts_are_made_once_from_the_same_read():
+    a = tf.Variable([1.0, 2.0])
+    with reading_scope() as scope:
+        half = read(a, tf.bfloat16)
+        assert half.dtype == tf.bfloat16
+        assert read(a, "bfloat16") is half
+        assert read(a).dtype == tf.float32
+    assert scope.counts == {a.ref(): 1}
+
+
+def test_outside_a_scope_every_read_is_new():
+    a = tf.Variable(1.0)
+    before = read(a)
+    a.assign(2.0)
+    assert (float(before), float(read(a))) == (1, 2)
+    with reading_scope():
+        assert float(read(a)) == 2
+        a.assign(3.0)
+        assert float(read(a)) == 2
+    assert float(read(a)) == 3
+
+
+def test_nested_scopes_keep_their_own_reads_and_the_outer_one_returns():
+    a = tf.Variable(1.0)
+    with reading_scope() as outer:
+        first = read(a)
+        with reading_scope() as inner:
+            assert read(a) is not first
+        assert read(a) is first
+        with pytest.raises(KeyError), reading_scope():
+            raise KeyError
+        assert read(a) is first
+    assert inner is not outer
+    assert inner.counts == outer.counts == {a.ref(): 1}
+
+
+def test_a_scope_serves_its_own_thread_alone():
+    a, seen = tf.Variable(1.0), []
+    with reading_scope() as scope:
+        first = read(a)
+        thread = threading.Thread(target=lambda: seen.append(read(a) is first))
+        thread.start()
+        thread.join()
+    assert seen == [False]
+    assert scope.counts == {a.ref(): 1}
+
+
+@pytest.mark.parametrize("dtype", [None, tf.bfloat16])
+def test_gradients_flow_through_reads_that_are_kept_and_cast(dtype):
+    a = tf.Variable([2.0, 3.0])
+    with tf.GradientTape() as tape, reading_scope():
+        square = read(a, dtype) * read(a, dtype)
+        total = tf.reduce_sum(tf.cast(square, tf.float32) + read(a))
+    gradient = tape.gradient(total, a)
+    assert gradient.dtype == tf.float32
+    np.testing.assert_array_equal(gradient, [5, 7])  # 2 a + 1
+
+
+@pytest.mark.parametrize("compute_dtype", ["float32", "bfloat16"])
+def test_a_network_of_many_steps_reads_every_variable_once(compute_dtype):
+    network = RecurrentRelationalNetwork(3, 4, compute_dtype=compute_dtype)
+    graph, features = SparseGraph([0, 1], [1, 0], 2), tf.ones([2, 3])
+    counts = {}
+
+    def in_a_scope(num_steps):
+        with tf.GradientTape() as tape, reading_scope() as scope:
+            loss = tf.reduce_sum(network(graph, features, num_steps)[-1])
+        counts.update({v.ref(): scope.counts.get(v.ref(), 0) for v in network.variables})
+        return tape.gradient(loss, network.variables)
+
+    def without(num_steps):
+        return network(graph, features, num_steps)[-1]
+
+    assert count_reads(in_a_scope, 4) == len(network.variables)
+    assert set(counts.values()) == {1}
+    assert count_reads(without, 4) > count_reads(without, 1) >= len(network.variables)
