@@ -8,7 +8,8 @@ evaluate.py        the program that evaluates, and the one that follows a cluste
 inspect.py         the program that lists variables and what towers have of their own
 setup.py           what the three share: a task with its variables in their places
 step.py            one update on one page
-trainer.py         what is trained, and its traced updates: one, or many in one call
+state.py           what updates change: variables, averages, carried examples
+trainer.py         traced updates: one, or many in one call
 stages.py          which losses train which variables, and for how many updates
 segments.py        examples that stay for several updates, with their recurrent states
 sampling.py        examples drawn by the validation error of their group

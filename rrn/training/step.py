@@ -16,7 +16,7 @@ are name -> (sum, count).
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
@@ -28,53 +28,51 @@ from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
 from rrn.tasks.task import Batch, Pair, Task
 from rrn.training.stages import Objective, Stage
+from rrn.training.state import TrainingState
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import shards
 from rrn.variables.recorder import tower_scope
 
-if TYPE_CHECKING:
-    from rrn.training.trainer import Trainer
-
 
 def update(
-    trainer: "Trainer", stage: Stage, batches: Sequence[Batch]
+    state: TrainingState, stage: Stage, batches: Sequence[Batch]
 ) -> tuple[dict[str, Pair], tf.Tensor]:
     """Makes one update.
 
     Args:
-      trainer: what is trained.
+      state: what is trained.
       stage: the stage to which the update belongs.
       batches: a batch for each device.
 
     Returns:
       (metrics with the losses, whether losses and gradients are finite).
     """
-    towers, counts = run_towers(trainer, stage, batches)
-    number = trainer.update.read_value()
+    towers, counts = run_towers(state, stage, batches)
+    number = state.update.read_value()
 
     def change_variables():
         losses, gradients, metrics = average(stage, towers, counts)
-        scalars, finite = apply(trainer, stage, losses, gradients, number)
+        scalars, finite = apply(state, stage, losses, gradients, number)
         return {**scalars, **metrics}, finite
 
-    if trainer.compiled:
+    if state.compiled:
         towers = [_with_shapes(stage, tower) for tower in towers]
-    if place := _common_place(trainer, stage):
+    if place := _common_place(state, stage):
         with tf.device(place):
             results = run_compiled(change_variables)
     else:
         results = change_variables()
-    trainer.update.assign_add(1)
+    state.update.assign_add(1)
     return results
 
 
 def run_towers(
-    trainer: "Trainer", stage: Stage, batches: Sequence[Batch]
+    state: TrainingState, stage: Stage, batches: Sequence[Batch]
 ) -> tuple[list[TowerResult], list[tf.Tensor]]:
     """Computes losses and gradients on every tower.
 
     Args:
-      trainer, stage, batches: as of `update`.
+      state, stage, batches: as of `update`.
 
     Returns:
       For each tower its result, whose `aux` are the metrics; for each its number of examples.
@@ -82,29 +80,29 @@ def run_towers(
     towers = []
     for number, batch in enumerate(batches):
         with tower_scope(f"tower {number}"):
-            towers.append(run_tower(trainer, stage, number, batch))
+            towers.append(run_tower(state, stage, number, batch))
     return towers, [tf.size(batch["rows"]) for batch in batches]
 
 
-def run_tower(trainer: "Trainer", stage: Stage, number: int, batch: Batch) -> TowerResult:
+def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> TowerResult:
     """Computes losses and gradients on one tower.
 
     Args:
-      trainer, stage: as of `update`.
+      state, stage: as of `update`.
       number: the tower's number, which is that of its device.
       batch: the tower's batch.
 
     Returns:
       The result; `aux` are the metrics.
     """
-    task, pool, tower = trainer.task, trainer.pool, trainer.towers[number]
+    task, pool, tower = state.task, state.pool, state.towers[number]
     options, carried = stage.loss_options, stage.segments
     if carried:
         with tf.device(tower.device):
             segments = pool.segments(number)
-            batch, state = pool.take(number, batch)
-        options = {**options, "state": state}
-    random = ExampleRandom(batch["seed"], batch["rows"], trainer.config.batch_size)
+            batch, carried_state = pool.take(number, batch)
+        options = {**options, "state": carried_state}
+    random = ExampleRandom(batch["seed"], batch["rows"], state.config.batch_size)
 
     def loss_fn(encodings, batch):
         losses, outputs = task.loss(encodings, batch, random, training=True, **options)
@@ -195,7 +193,7 @@ def add_l2(objective: Objective, gradients: Sequence[Gradient]) -> list[Gradient
 
 
 def apply(
-    trainer: "Trainer",
+    state: TrainingState,
     stage: Stage,
     losses: Sequence[tf.Tensor],
     gradients: Sequence[Sequence[Gradient]],
@@ -204,7 +202,7 @@ def apply(
     """Changes the variables.
 
     Args:
-      trainer, stage: as of `update`.
+      state, stage: as of `update`.
       losses: mean losses.
       gradients: averaged gradients with the L2 term's.
       number: the number of updates before this one.
@@ -219,19 +217,19 @@ def apply(
         for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
             clipped, norm = clip_by_global_norm(own, objective.config.clip_norm)
             rate = objective.rate(own_number)
-            _take_step(trainer, objective, clipped, rate, own_number)
+            _take_step(state, objective, clipped, rate, own_number)
             finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
             numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
             scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
-        if trainer.averages:
-            trainer.averages.update()
+        if state.averages:
+            state.averages.update()
         return scalars, tf.reduce_all(finite)
 
 
-def _take_step(trainer, objective, gradients, rate, number):
+def _take_step(state, objective, gradients, rate, number):
     """The optimizer's step; where towers are compiled, XLA compiles it for each GPU by itself."""
-    whole = all(isinstance(v, tf.Variable) for v in trainer.model_variables)
-    if not (trainer.compiled and whole) or is_compiling():
+    whole = all(isinstance(v, tf.Variable) for v in state.model_variables)
+    if not (state.compiled and whole) or is_compiling():
         return objective.optimizer.apply(gradients, rate, number)
     for place, own in _by_place(objective, gradients):
         change = functools.partial(objective.optimizer.apply, own, rate, number)
@@ -249,16 +247,16 @@ def _by_place(
         yield place, [gradient if own == place else None for gradient, own in pairs]
 
 
-def _common_place(trainer, stage):
+def _common_place(state, stage):
     """The device of all variables that an update of a stage changes, if XLA can change them in one
     computation beside the towers; else None.
     """
-    if not trainer.compiled:
+    if not state.compiled:
         return None
     changed = [v for objective in stage.objectives for v in shards(objective.variables_)]
-    changed += shards(trainer.model_variables) if trainer.averages else []
+    changed += shards(state.model_variables) if state.averages else []
     places = {variable.device for variable in changed}
-    on_gpu = "GPU" in trainer.devices[0]
+    on_gpu = "GPU" in state.devices[0]
     beside = [place for place in places if ("GPU" in place) == on_gpu]
     return beside[0] if len(places) == 1 and beside else None
 

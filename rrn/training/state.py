@@ -1,0 +1,107 @@
+"""What updates change: a task's variables, and all else that stands beside them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from rrn.config import Train
+from rrn.distribute.devices import cpu_beside
+from rrn.distribute.towers import make_towers
+from rrn.files.weights import model_variables
+from rrn.optimizers import AveragedWeights
+from rrn.tasks.task import Arrays, Task
+from rrn.training.sampling import Sampler
+from rrn.training.segments import Pool
+from rrn.training.stages import Plan
+from rrn.variables.reading import shards
+
+
+class TrainingState(tf.Module):
+    """A task's variables and all else that updates change, on several devices.
+
+    The stages of the plan say which update is due.
+
+    Args:
+      task: the task, with its variables in their places.
+      config: the experiment's `train`.
+      devices: names of the towers' devices.
+      batch_specs: each device's batches' `tf.TypeSpec`s.
+      arrays: the training split's tensors, which sampling by error needs.
+      stand_ins: device -> a device of this process, where updates are shown and not made.
+      compiled: whether XLA compiles what runs on the towers, and the variables' update where all
+        of it is on one device.
+      encodes_itself: whether each tower's encoder runs on the tower's device, not on the CPU.
+
+    Raises:
+      ValueError: a plan that does not fit the task, as a module that it does not have.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        config: Train,
+        devices: Sequence[str],
+        batch_specs: Sequence[Mapping[str, Any]],
+        arrays: Arrays | None = None,
+        stand_ins: Mapping[str, str] | None = None,
+        compiled: bool = False,
+        encodes_itself: bool = False,
+    ):
+        super().__init__(name="trainer")
+        self.task, self.config, self.devices, self.compiled = task, config, devices, compiled
+        self.model_variables = model_variables(task)
+        modules = task.network, task.encoder
+        self.towers = make_towers(devices, *modules, encodes_itself, compiled)
+        self.plan = Plan(config, task)
+        self.averages = None
+        if config.average_decay:
+            self.averages = AveragedWeights(self.model_variables, config.average_decay)
+        # Beside the first variable: a worker that can reach the model can reach this counter.
+        with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
+            self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
+        self.pool = None
+        if any(stage.segments for stage in self.plan.stages):
+            places = [(stand_ins or {}).get(device, device) for device in devices]
+            self.pool = Pool(task, config.batch_size, places, batch_specs)
+        self.sampler = None
+        if any(stage.error_share > 0 for stage in self.plan.stages):
+            self.sampler = Sampler(task, arrays)
+
+    def shares(self) -> dict[int, float] | None:
+        """Computes how much of the next batches each group gets.
+
+        Returns:
+          group -> share; None where the stage draws examples in the task's own way.
+        """
+        error_share = self.plan.stage(int(self.update)).error_share
+        return self.sampler.shares(error_share) if error_share else None
+
+    def input_settings(self) -> dict[str, Any]:
+        """Says how the next batches are made.
+
+        Returns:
+          The arguments `shares` and `options` of `rrn.tasks.inputs.training_inputs`.
+        """
+        options = self.plan.stage(int(self.update)).batch_options
+        return {"shares": self.shares(), "options": options}
+
+    def not_finite(self) -> list[str]:
+        """Looks for numbers that are not finite in all that a checkpoint has: weights, slots,
+        averages.
+
+        Returns:
+          The names of the variables that hold such a number.
+        """
+        numbers = [v for v in self.variables if v.dtype.is_floating]
+        found = zip(numbers, self._are_finite(), strict=True)
+        return [variable.name.removesuffix(":0") for variable, finite in found if not finite]
+
+    @tf.function(autograph=False)
+    def _are_finite(self):
+        finite = []
+        for variable in self.variables:
+            if variable.dtype.is_floating:
+                with tf.device(variable.device):
+                    finite.append(tf.reduce_all(tf.math.is_finite(variable)))
+        return finite
