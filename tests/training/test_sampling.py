@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from rrn.data import draw_by_group, training_inputs
 from rrn.tasks.task import Results
-from rrn.training.experiment import Experiment
-from rrn.training.machines import OneMachine
+from rrn.training import Request, run
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
@@ -82,8 +81,8 @@ def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_
     config.data.path = str(small_babi_h5)
     config.model.update(hidden_size=8, encoding_size=8)
     config.train.update(num_updates=2, evaluate_every_updates=2, error_share=0.5)
+    run(Request(config, "babi", tmp_path, devices="cpu"))
     workdir = Workdir(tmp_path)
-    Experiment(config, "babi", OneMachine(CPUS[:1]), workdir).train()
     validated = [line for line in workdir.metrics() if "error/mean" in line]
     assert [line["update"] for line in validated] == [0, 2]
     shares = next(line for line in workdir.metrics() if "share/01" in line)
