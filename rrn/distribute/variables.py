@@ -227,7 +227,7 @@ def list_variables(
 
     Args:
       variables: variables, whole or in shards.
-      towers: what `rrn.variables.recorder.recording` has recorded; of none who reads is not shown.
+      towers: what `rrn.variables.recorder.recording` has recorded; empty where nothing was.
       stage_variables: maps the name of a stage of training to the variables that it trains.
       names: maps the short names of devices that stand in for others to these.
 

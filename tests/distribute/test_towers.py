@@ -9,7 +9,7 @@ from rrn.distribute.towers import tower_gradients
 from rrn.distribute.variables import format_variables, list_variables, plan_placement, short_device
 from rrn.nn.layers import Linear
 from rrn.training.trainer import Trainer
-from rrn.variables.recorder import recording, tower_scope
+from rrn.variables.recorder import Record, recording, tower_scope
 from tests.helpers import CPUS, LineTask, line_batches, line_config, make_trainer, small_babi
 
 PRODUCTS = {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul", "Einsum"}
@@ -256,8 +256,9 @@ def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
 def test_the_table_of_variables_has_one_line_each_and_totals():
     with tf.device("CPU:0"):
         variables = [tf.Variable(tf.zeros([2, 3]), name="b"), tf.Variable(tf.zeros([4]), name="a")]
-    reads = {"tower 0": {variables[0].ref(): 1}, "tower 1": {v.ref(): 2 for v in variables}}
-    rows = list_variables(variables, reads, {"first": variables[1:], "both": variables})
+    reads = {variables[0].ref(): 1}, {variable.ref(): 2 for variable in variables}
+    towers = {f"tower {i}": Record(f"tower_{i}/", own) for i, own in enumerate(reads)}
+    rows = list_variables(variables, towers, {"first": variables[1:], "both": variables})
     assert rows == [
         {
             "name": "a",
