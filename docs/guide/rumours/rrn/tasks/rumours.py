@@ -86,4 +86,5 @@ def create_task(config, data):
     return Rumours(config)
 
 
-create_report = RumoursReport
+def create_report(task):
+    return RumoursReport(task)
