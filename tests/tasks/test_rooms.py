@@ -53,7 +53,7 @@ def test_a_room_gives_a_task_and_its_report_which_the_task_does_not_know(name):
     room = find_task(name)
     classes = [value for value in vars(room.task).values() if inspect.isclass(value)]
     (task,) = (c for c in classes if issubclass(c, Task) and c.__module__ == room.task.__name__)
-    assert issubclass(room.create_report, Report)
+    assert type(room.create_report(None)).__module__ == room.report.__name__
     assert not any(issubclass(c, Report) for c in classes)
     declared = {"loss": room.Model.LOSS_OPTIONS, "make_batch": room.Model.BATCH_OPTIONS}
     for method, options in declared.items():

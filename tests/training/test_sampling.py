@@ -3,19 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-<<<<<<< HEAD
-from rrn.training.experiment import Experiment
 
 from rrn.config import replace
 from rrn.tasks.inputs import draw_by_group, training_inputs
 from rrn.tasks.report import Results
-from rrn.training.machines import OneMachine
-=======
-
-from rrn.data import draw_by_group, training_inputs
-from rrn.tasks.task import Results
 from rrn.training import Request, run
->>>>>>> run/run
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
@@ -87,18 +79,12 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
 
 def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_path):
     config = load_config("babi.py", "test")
-<<<<<<< HEAD
     config = replace(config, data={"path": str(small_babi_h5)})
     config = replace(config, model={"hidden_size": 8, "encoding_size": 8})
     config = replace(
         config, train={"num_updates": 2, "evaluate_every_updates": 2, "error_share": 0.5}
     )
-=======
-    config.data.path = str(small_babi_h5)
-    config.model.update(hidden_size=8, encoding_size=8)
-    config.train.update(num_updates=2, evaluate_every_updates=2, error_share=0.5)
     run(Request(config, "babi", tmp_path, devices="cpu"))
->>>>>>> run/run
     workdir = Workdir(tmp_path)
     validated = [line for line in workdir.metrics() if "error/mean" in line]
     assert [line["update"] for line in validated] == [0, 2]

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
 from rrn.tasks.ages.network import CLASSES, PEOPLE
+from rrn.tasks.ages.task import Ages
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import (
@@ -32,6 +33,18 @@ FACTS = (  # by kind
     "{who} is {years} years younger than {whom}.",
     "{who} is {years} years old.",
 )
+
+
+def create_report(task: Ages) -> "AgesReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return AgesReport(task)
 
 
 class AgesReport(Report):
@@ -91,9 +104,6 @@ class AgesReport(Report):
         batch = {name: np.array(values) for name, values in batch.items()}
         made = [_example(batch, i, probabilities[i], strengths[:, i]) for i in range(len(chosen))]
         return sorted(made, key=lambda example: example.title)
-
-
-create_report = AgesReport  # see `rrn.tasks.create_report`
 
 
 def _example(batch, i, probabilities, strengths):

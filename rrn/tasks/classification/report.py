@@ -6,11 +6,24 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrn.pages import Table
+from rrn.tasks.classification.task import Classification
 from rrn.tasks.report import Quantity, Report, Results
 from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def create_report(task: Classification) -> "ClassificationReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return ClassificationReport(task)
 
 
 class ClassificationReport(Report):
@@ -66,6 +79,3 @@ class ClassificationReport(Report):
         axes.set(xlabel="digit", ylabel="digits right, %")
         axes.set_title(f"{metrics['accuracy/all']:.2f} % of all", fontsize="medium")
         return {"accuracy": figure}
-
-
-create_report = ClassificationReport  # see `rrn.tasks.create_report`

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
-from rrn.tasks.completion.task import FILLS
+from rrn.tasks.completion.task import FILLS, Completion
 from rrn.tasks.report import Quantity, Report, Results
 from rrn.tasks.task import Arrays
 
@@ -28,6 +28,18 @@ def psnr(mse: np.ndarray | float) -> np.ndarray | float:
       dB, of the same shape.
     """
     return -10.0 * np.log10(mse)
+
+
+def create_report(task: Completion) -> "CompletionReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return CompletionReport(task)
 
 
 class CompletionReport(Report):
@@ -118,9 +130,6 @@ class CompletionReport(Report):
                 )
                 axes.set(xticks=[], yticks=[])  # the frame stays
         return {"completed": figure}
-
-
-create_report = CompletionReport  # see `rrn.tasks.create_report`
 
 
 def _by_stage(results):

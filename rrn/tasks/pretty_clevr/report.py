@@ -13,6 +13,7 @@ from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.pretty_clevr.network import one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
+from rrn.tasks.pretty_clevr.task import PrettyClevr
 from rrn.tasks.report import (
     Quantity,
     Report,
@@ -61,6 +62,18 @@ PLOTTED = {  # the markers' names in matplotlib; the colours' are the same
     "plus": "P",
     "cross": "X",
 }
+
+
+def create_report(task: PrettyClevr) -> "PrettyClevrReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return PrettyClevrReport(task)
 
 
 class PrettyClevrReport(Report):
@@ -136,9 +149,6 @@ class PrettyClevrReport(Report):
             for i, example in enumerate(chosen)
         ]
         return [made[place] for place in question_of(chosen).jumps.argsort()]
-
-
-create_report = PrettyClevrReport  # see `rrn.tasks.create_report`
 
 
 def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> "Figure":

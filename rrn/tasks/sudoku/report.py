@@ -11,6 +11,7 @@ from rrn.tasks.examples import one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
 from rrn.tasks.sudoku.marks import belief_marks, board_marks
+from rrn.tasks.sudoku.task import Sudoku
 from rrn.tasks.task import Arrays
 from rrn.variables.reading import reading_scope
 
@@ -25,6 +26,18 @@ OTHERS = (
 )
 
 SURE = 0.99  # a probability
+
+
+def create_report(task: Sudoku) -> "SudokuReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return SudokuReport(task)
 
 
 class SudokuReport(Report):
@@ -145,9 +158,6 @@ class SudokuReport(Report):
         boards = zip(batch["puzzle"].numpy(), batch["solution"].numpy(), beliefs, strict=True)
         made = [_example(*board) for board in boards]
         return sorted(made, key=lambda example: example.title)
-
-
-create_report = SudokuReport  # see `rrn.tasks.create_report`
 
 
 def _levels(results):

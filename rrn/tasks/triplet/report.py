@@ -8,6 +8,7 @@ import numpy as np
 from rrn.pages import Table
 from rrn.tasks.report import Quantity, Report, Results
 from rrn.tasks.task import Arrays
+from rrn.tasks.triplet.task import Triplet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
 NEAREST = 10  # images that are looked at for every query
 BLOCK = 1_000  # queries at once
 SHOWN = 10  # queries in the picture
+
+
+def create_report(task: Triplet) -> "TripletReport":
+    """Makes the report; see `rrn.tasks.create_report`.
+
+    Args:
+      task: the task.
+
+    Returns:
+      The report.
+    """
+    return TripletReport(task)
 
 
 class TripletReport(Report):
@@ -87,9 +100,6 @@ class TripletReport(Report):
             "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
             "retrieved": draw_retrieved(results.samples),
         }
-
-
-create_report = TripletReport  # see `rrn.tasks.create_report`
 
 
 def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:

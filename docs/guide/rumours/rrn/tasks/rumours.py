@@ -96,4 +96,5 @@ def create_task(config, data):
     return Rumours(config)
 
 
-create_report = RumoursReport
+def create_report(task):
+    return RumoursReport(task)
