@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pytest
 import tensorflow as tf
+from rrn.tasks.sudoku.puzzles import check_puzzles, read_puzzles
 
 from configs.sudoku import get_config
 from rrn.tasks.sudoku import Solutions, solve_sudoku, solving
-from rrn.tasks.sudoku.puzzles import check_puzzles, read_puzzles
 from rrn.tasks.sudoku.solving import (
     Solver,
     is_solution,
