@@ -45,7 +45,8 @@ WAYS = {"all steps": all_steps, "until valid": until_valid}
 def measure(ways, puzzles, repeats):
     """A row for each way: median seconds, all ways in turn, and the share of puzzles it solves.
 
-    ways: (steps, dtype, way) -> function of puzzles, which are solved. Each solves two batches first, uncounted.
+    ways: (steps, dtype, way) -> function of puzzles, which says which it solves. Each solves two
+    batches first, uncounted.
     """
     for solve in ways.values():
         solve(puzzles[: BATCH + 1])

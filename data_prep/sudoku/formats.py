@@ -29,6 +29,7 @@ _SECTION = re.compile(r"\[([A-Za-z]\w*)\]")
 _TITLE = re.compile(r"(grid|puzzle|sudoku|board|game)\W*\d*\W*", re.IGNORECASE)
 _RULED = re.compile(r"[|.:'`,+*]{0,2}([-=_]{3,}[|.:'`,+*]{0,3})+")
 _DRAWN = dict.fromkeys(range(0x2500, 0x2580), "-") | dict.fromkeys(map(ord, "│┃║"), "|")
+_DRAWN[ord("\N{BYTE ORDER MARK}")] = None
 _WORDS = re.compile(r"[\s,;:|#>=\"']+")
 _BRACKETS = re.compile(r"[\[\](){}]")
 _BETWEEN = re.compile(r"[\s|\"'`,;\[\](){}]")  # what may be between cells
@@ -71,8 +72,6 @@ def find_puzzles(lines: Iterable[str]) -> Iterator[Found]:
             if line.strip() and not line.startswith("#"):
                 yield table.read(number, line)
             continue
-        if number == 1:
-            line = line.removeprefix("\N{BYTE ORDER MARK}")
         if not line.isascii():
             line = line.translate(_DRAWN)
         text = line.partition("#")[0].strip()
@@ -237,5 +236,5 @@ def _misfit(number, text):
             what = f"has the character {character!r} in place {i + 1}; expected {expected}"
             return PuzzleError(f"{quoted(text)} {what}", number)
     count = len(_BETWEEN.sub("", text))
-    what = f"has {count} characters; expected 81, or nine lines of 9"
+    what = f"has {count} character{'s' * (count != 1)}; expected 81, or nine lines of 9"
     return PuzzleError(f"{quoted(text)} {what}", number)

@@ -230,14 +230,17 @@ class Solver:
         with _counting(puzzles, indices) as number_of:
             boards = Boards(puzzles, indices, min(len(indices), BATCH), tries)
             state = self.task.initial_state(len(boards.puzzles))
-            # Of few puzzles, tracing would take longer than it saves.
-            advance = self._traced_segment if len(indices) > BATCH else self._segment
+            # Of few puzzles, tracing would take longer than it saves. Of many, the first are found
+            # before it.
+            advance = self._segment
+            later = self._traced_segment if len(indices) > BATCH else self._segment
             while boards.busy.any():
                 if boards.few_are_left and not self._on_gpu:  # there shapes cannot change
                     kept = boards.drop_idle()
                     state = tf.nest.map_structure(lambda x, kept=kept: tf.gather(x, kept), state)
-                    advance = self._segment
+                    advance = later = self._segment
                 beliefs, state = advance(tf.constant(boards.puzzles), state)
+                advance = later
                 boards.steps += self._segment_steps
                 places, numbers, found = boards.take(beliefs.numpy(), self.num_steps)
                 state = self._begin_anew(state, places)
