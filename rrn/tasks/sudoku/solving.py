@@ -36,6 +36,7 @@ from rrn.tasks.sudoku.task import Sudoku
 from rrn.weights import load_weights, model_variables
 
 BATCH = 128  # boards at a time
+MOST_SHOWN = 100  # steps on a page, which is below 100 KB then
 COUNTED = 512  # puzzles whose solutions are counted at a time
 SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
@@ -168,13 +169,16 @@ class Solver:
 
         Returns:
           What `page.html` reads: "title", "puzzle" (81 characters), "drawing" (`board_marks`), of
-          every step "steps" (`levels`) and "notes", the last step's "solution" (81 digits),
-          whether it is "solved", and what the exact solver "says". None as of `watch`.
+          every step "steps" (`levels`) and "notes" (of many steps, some evenly spaced), the last
+          step's "solution" (81 digits), whether it is "solved", and what the exact solver "says".
+          None as of `watch`.
         """
         beliefs = self.watch(puzzle, turn, wanted)
         if beliefs is None or not wanted():
             return None
-        by_step = beliefs.swapaxes(0, 1)
+        count = beliefs.shape[1]
+        shown = np.linspace(0, count - 1, min(count, MOST_SHOWN)).round().astype(int)
+        by_step = beliefs.swapaxes(0, 1)[shown]
         solutions, confidence = likeliest(by_step)
         solved = is_solution(puzzle[None], solutions)
         notes = [

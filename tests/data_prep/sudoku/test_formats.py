@@ -1,4 +1,4 @@
-"""The forms that puzzles have in text: each is found, and what is none is an error with its line."""
+"""The forms of puzzles in text: each is found, and what is none is an error with its line."""
 
 import pytest
 

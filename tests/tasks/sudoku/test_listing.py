@@ -87,9 +87,12 @@ def test_another_list_and_other_settings_begin_anew(found, tmp_path):
 
 
 def test_a_full_disk_is_named_with_its_file(found, tmp_path):
-    with Listing(tmp_path, puzzles(COUNT), b"") as listing:
+    with (
+        Listing(tmp_path, puzzles(COUNT), b"") as listing,
+        open("/dev/full", "r+b", buffering=0) as full,
+    ):
         listing._file.close()
-        listing._file = open("/dev/full", "r+b", buffering=0)
+        listing._file = full
         with pytest.raises(OSError, match=r"solutions\.txt\.\w{12}\.part") as error:
             add(listing, found, 0)
         assert error.value.errno == errno.ENOSPC and len(listing.left) == COUNT

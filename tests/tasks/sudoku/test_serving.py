@@ -85,10 +85,11 @@ def test_a_puzzle_is_answered_with_its_steps(port, solver):
     assert shown["says"] == "The puzzle has more than one solution."
 
 
-def test_an_answer_is_small_with_all_steps_of_a_blank_board(weights):
-    with serve(Solver(PAPER_MODEL, weights, 64).show) as server:
+@pytest.mark.parametrize(("num_steps", "shown"), [(64, 64), (128, 100)])
+def test_an_answer_is_small_even_of_a_blank_board(weights, num_steps, shown):
+    with serve(Solver(PAPER_MODEL, weights, num_steps).show) as server:
         status, _, content = get(server.server_port, f"/solve?puzzle={'.' * 81}")
-    assert status == 200 and len(json.loads(content)["steps"]) == 64 and len(content) < 100_000
+    assert status == 200 and len(json.loads(content)["steps"]) == shown and len(content) < 100_000
 
 
 def test_a_turned_puzzle_is_answered_as_it_was_given():
