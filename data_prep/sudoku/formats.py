@@ -3,7 +3,8 @@
 A puzzle is a line of 81 characters, or nine lines of nine: the digits 1 to 9, and for a blank `.`,
 `0`, `*`, `-`, `_`, `x` or a space. Rows may be drawn with `|` between boxes and ruled lines between
 bands, and their cells may be apart by spaces or commas. After a puzzle's 81 characters may be its
-solution, a rating or other words, and before them a number or a name. A table (CSV, its columns
+solution, a rating or other words, and before them a number or a name. After a solution may be the
+word "invalid", as in lists that `python -m rrn.tasks.sudoku` has written. A table (CSV, its columns
 apart by commas, semicolons or tabs) has a heading with a column `puzzle`, `puzzles`, `quiz`,
 `quizzes`, `question` or `questions`, and perhaps one `solution`, `solutions`, `answer` or
 `answers`; or it has a column for each of the 81 cells, and perhaps 81 more for the solution.
@@ -12,6 +13,7 @@ Blank lines, those that begin with `#`, and titles such as `Grid 01` are skipped
 in another section of an .sdk file than `[Puzzle]`.
 """
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator
@@ -26,8 +28,9 @@ _LINES = frozenset("-*_ ")  # a row of these alone may be a ruled line
 _PUZZLE_COLUMNS = {"puzzle", "puzzles", "quiz", "quizzes", "question", "questions"}
 _SOLUTION_COLUMNS = {"solution", "solutions", "answer", "answers"}
 _SECTION = re.compile(r"\[([A-Za-z]\w*)\]")
-_TITLE = re.compile(r"(grid|puzzle|sudoku|board|game)\W*\d*\W*", re.IGNORECASE)
-_RULED = re.compile(r"[|.:'`,+*]{0,2}([-=_]{3,}[|.:'`,+*]{0,3})+")
+_TITLE = re.compile(r"(grid|puzzle|sudoku|board|game)\W{0,3}\d{0,9}\W{0,3}", re.IGNORECASE)
+_JOINT, _STROKE = "[|.:'`,+*]", "[-=_]{3,}"
+_RULED = re.compile(f"{_JOINT}{{0,3}}{_STROKE}({_JOINT}{{1,3}}{_STROKE})*{_JOINT}{{0,3}}")
 _DRAWN = dict.fromkeys(range(0x2500, 0x2580), "-") | dict.fromkeys(map(ord, "│┃║"), "|")
 _DRAWN[ord("\N{BYTE ORDER MARK}")] = None
 _WORDS = re.compile(r"[\s,;:|#>=\"']+")
@@ -94,7 +97,9 @@ def find_puzzles(lines: Iterable[str]) -> Iterator[Found]:
 
 def _is_title(text):
     text = text.strip("\"'")
-    if not _BETWEEN.sub("", text) or _RULED.fullmatch(text.replace(" ", "")):
+    if _BRACKETS.search(text) and not _BETWEEN.sub("", text):  # of a nested list
+        return True
+    if _RULED.fullmatch(text.replace(" ", "")):
         return True
     return _TITLE.fullmatch(text) or text.lower() in _PUZZLE_COLUMNS
 
@@ -166,7 +171,10 @@ def _heading(text):
 
 
 def _fields(text, separator):
-    return next(csv.reader([text], delimiter=separator)) if '"' in text else text.split(separator)
+    if '"' in text:
+        with contextlib.suppress(csv.Error):  # of very long fields
+            return next(csv.reader([text], delimiter=separator))
+    return text.split(separator)
 
 
 def _one_line(number, line):
@@ -186,8 +194,9 @@ def _one_line(number, line):
     words = [word for word in _WORDS.split(line) if word]
     for i, word in enumerate(words):
         if len(word) == 81 and _CELLS.issuperset(word):
-            after = next(iter(words[i + 1 :]), "")
-            return Found(number, word, after if len(after) == 81 else "")
+            after, judged = [*words[i + 1 :], "", ""][:2]
+            is_solution = len(after) == 81 and judged != "invalid"
+            return Found(number, word, after if is_solution else "")
     raise _misfit(number, line.strip())
 
 

@@ -33,6 +33,7 @@ CASES = {
     "quotes": f'"{PUZZLE}"',
     "a rating": f"{PUZZLE} # 2.3 ED=7.1",
     "a rating and a name": f"{PUZZLE},7.1,easter monster",
+    "an invalid solution": f"{PUZZLE} {SOLUTION[:-1]}8 invalid 0.3433 no solution",
     "a number before": f"17 {ZEROS}",
     "a hash before, a rating after": f"0000183b305c {ZEROS}  1.2",
     "nine lines": "\n".join(ROWS),
@@ -124,7 +125,16 @@ WRONG = {
     "a short field": (["id,puzzle", f"1,{PUZZLE}", f"2,{PUZZLE[1:]}"], 3, "has 80 characters"),
     "a field too few": (["id,puzzle", "1"], 2, "has 1 column; expected the puzzle in column 2"),
     "dots and dashes": (["......-...."], 1, "has 11 characters; expected 81"),
+    "dots": ([PUZZLE, "..."], 2, "has 3 characters; expected 81"),
+    "a comma": ([PUZZLE, ","], 2, "has 0 characters; expected 81"),
 }
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ["-" * 500_000 + "!", "grid" + "." * 500_000 + "!", '"' * 500_001])
+def test_long_lines_take_no_long_time(text):
+    with pytest.raises(PuzzleError):
+        list(find_puzzles([text]))
 
 
 @pytest.mark.parametrize("case", WRONG)
