@@ -6,6 +6,7 @@ Whoever stops the work loses nothing that is done, and the same command goes on 
 import hashlib
 import mmap
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from rrn.tasks.sudoku.boards import Solutions
 
 NAME = "solutions.txt"
+_REMARKS = "|".join(re.escape(f" {words}") for number, words in IN_WORDS.items() if number != 1)
+_LINE = re.compile(
+    rb"(?P<number>[1-9]\d{0,17}) "
+    rb"(?P<text>[.\d]{81} \d{81} (?P<valid>valid|invalid) [01]\.\d{4}(?P<remark>%b)\n)"
+    % f"(?:{_REMARKS})?".encode()
+)
 
 
 class Listing:
@@ -70,23 +77,24 @@ class Listing:
         self._file.close()
 
     def _go_on(self):
-        """Takes note of the lines that are there. What is left of half a line is cut away."""
+        """Takes note of the lines that are there, and cuts away what is no whole line."""
         with self.path.open("rb") as file:
-            for line in file:
-                if not line.endswith(b"\n"):
-                    self._file.truncate(self._size)
-                    break
-                self._note(line)
+            whole = all(map(self._note, file))
+        if not whole:
+            self._file.truncate(self._size)
 
     def _note(self, line):
-        number, _, text = line.partition(b" ")
-        index = int(number) - 1
-        self._begins[index] = self._size + len(number) + 1
+        """Takes note of a line after the others. Returns whether it is one."""
+        parts = _LINE.fullmatch(line)
+        if not parts or int(parts["number"]) > len(self._puzzles):
+            return False
+        index = int(parts["number"]) - 1
+        self._begins[index] = self._size + parts.start("text")
         self._size += len(line)
         self._ends[index] = self._size
-        _, _, valid, _, *remark = text.split(maxsplit=4)
-        self.num_valid += valid == b"valid"
-        self.remarks[remark[0].decode().strip() if remark else IN_WORDS[1]] += 1
+        self.num_valid += parts["valid"] == b"valid"
+        self.remarks[parts["remark"].decode().strip() or IN_WORDS[1]] += 1
+        return True
 
     @property
     def left(self) -> np.ndarray:

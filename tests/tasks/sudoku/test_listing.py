@@ -75,6 +75,17 @@ def test_what_is_done_is_not_done_again_and_half_a_line_is_dropped(found, tmp_pa
                 assert lines(tmp_path) == expected and again.num_valid == 5
 
 
+@pytest.mark.parametrize("rest", [bytes(500), b"\n", b"8 ", b"what is this?\n"])
+def test_what_a_lost_machine_leaves_at_the_end_is_cut_away(found, tmp_path, rest):
+    with Listing(tmp_path, puzzles(COUNT), b"") as listing:
+        add(listing, found, 3, 1)
+    data = listing.path.read_bytes()
+    listing.path.write_bytes(data + rest + data)
+    with Listing(tmp_path, puzzles(COUNT), b"") as listing:
+        assert listing.left.tolist() == [0, 2, 4, 5, 6]
+        assert listing.path.read_bytes() == data
+
+
 def test_another_list_and_other_settings_begin_anew(found, tmp_path):
     digits = puzzles(COUNT)
     with Listing(tmp_path, digits, b"64 steps") as listing:
