@@ -119,7 +119,7 @@ class Page:
         codes = {"ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Tab": 9, "Enter": 13}
         codes |= {"End": 35, "Home": 36, "Backspace": 8, "Delete": 46, ".": 190}
         for key in keys:
-            code = codes.get(key) or ord(key)
+            code = codes.get(key) or ord(key.upper())
             text = {"text": "\r" if key == "Enter" else key} if code == 13 or len(key) == 1 else {}
             named = {"key": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", type="keyDown", **named, **text)

@@ -78,6 +78,9 @@ def read_files(names: Sequence[str | Path]) -> Puzzles:
     Args:
       names: the files, plain or compressed by gzip; "-" is standard input.
 
+    Returns:
+      The puzzles of all files, one file after the other.
+
     Raises:
       DataError: a file has no puzzles, is no text or is cut short, or a line is not understood, has
         a digit twice in a unit, or has something beside its puzzle that does not solve it. The

@@ -110,7 +110,11 @@ class Boards:
         return 4 * self.busy.sum() <= len(self.busy)
 
     def drop_idle(self) -> np.ndarray:
-        """Leaves the busy places alone. Returns which they were."""
+        """Takes the idle places away.
+
+        Returns:
+          Which places are left, of those before.
+        """
         kept = np.flatnonzero(self.busy)
         for name in ("puzzles", "number", "steps", "busy", "_turn", "_cells", "_digits"):
             setattr(self, name, getattr(self, name)[kept])

@@ -170,7 +170,8 @@ class Solver:
         Returns:
           What `page.html` reads: "title", "puzzle" (81 characters), "drawing" (`board_marks`), of
           every step "steps" (`levels`) and "notes" (of many steps, some evenly spaced), the last
-          step's "solution" (81 digits), whether it is "solved", and what the exact solver "says".
+          step's "solution" (81 digits), whether it is "solved" and "solvable", and what the exact
+          solver "says".
           None as of `watch`.
         """
         beliefs = self.watch(puzzle, turn, wanted)
@@ -181,6 +182,7 @@ class Solver:
         by_step = beliefs.swapaxes(0, 1)[shown]
         solutions, confidence = likeliest(by_step)
         solved = is_solution(puzzle[None], solutions)
+        num_solutions = count_solutions(puzzle[None])[0]
         notes = [
             SOLVED if valid else f"Not solved: the least certain digit has {100 * p.min():.1f} %."
             for p, valid in zip(confidence, solved, strict=True)
@@ -193,7 +195,8 @@ class Solver:
             "notes": notes,
             "solution": "".join(map(str, solutions[-1])),
             "solved": bool(solved[-1]),
-            "says": f"The puzzle has {IN_WORDS[count_solutions(puzzle[None])[0]]}.",
+            "solvable": bool(num_solutions),
+            "says": f"The puzzle has {IN_WORDS[num_solutions]}.",
         }
 
     def solve(self, puzzles: np.ndarray, tries: int = 1) -> Solutions:

@@ -212,7 +212,7 @@ def lines_of(err):
     return [line for line in err.splitlines() if not line.startswith(("WARNING", "I0000"))]
 
 
-@pytest.mark.parametrize("module", ["absl", "numpy", "tensorflow"])
+@pytest.mark.parametrize("module", ["numpy", "tensorflow"])
 def test_ctrl_c_while_a_module_is_imported_ends_the_program_with_a_line(module, tmp_path):
     """The module itself does not let an exception pass."""
     (tmp_path / f"{module}.py").write_text(

@@ -82,7 +82,18 @@ def test_a_puzzle_is_answered_with_its_steps(port, solver):
         np.testing.assert_allclose((levels / 63) ** 2, expected, atol=0.016)
     solution, _ = likeliest(beliefs[None, :, -1])
     assert shown["solution"] == text(solution[0]) and shown["solved"] is False
-    assert shown["says"] == "The puzzle has more than one solution."
+    assert shown["says"] == "The puzzle has more than one solution." and shown["solvable"]
+
+
+def test_a_puzzle_without_a_solution_is_told_and_not_tried_again(port, tmp_path):
+    unsolvable = "5168497323.76.5...8.97...65135.6.9.7472591..696837..5.253186.746842.75..791.5.6.8"
+    with open_page(f"http://{ADDRESS}:{port}/", tmp_path) as page:
+        paste(page, unsolvable)
+        page.wait_for(f"{CELLS}.some(cell => cell.value)")
+        page.press("Enter")
+        wait_for_solution(page, STEPS)
+        assert page.texts("#says") == ["The puzzle has no solution."]
+        assert page.texts("#again") == page.texts("#copy") == []
 
 
 @pytest.mark.parametrize(("num_steps", "shown"), [(64, 64), (128, 100)])
