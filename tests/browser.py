@@ -117,10 +117,10 @@ class Page:
     def press(self, *keys):
         """Presses and releases keys, named as in `KeyboardEvent.key`."""
         codes = {"ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Tab": 9, "Enter": 13}
-        codes |= {"End": 35, "Home": 36}
+        codes |= {"End": 35, "Home": 36, "Backspace": 8, "Delete": 46, ".": 190}
         for key in keys:
-            code = codes.get(key) or ord(key)
-            text = {"text": "\r" if key == "Enter" else key} if code in (13, *range(48, 58)) else {}
+            code = codes.get(key) or ord(key.upper())
+            text = {"text": "\r" if key == "Enter" else key} if code == 13 or len(key) == 1 else {}
             named = {"key": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", type="keyDown", **named, **text)
             self.call("Input.dispatchKeyEvent", type="keyUp", **named)

@@ -28,7 +28,7 @@ FORESEEN = (
 )
 STANDARD_LIBRARY = os.path.dirname(os.__file__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
-GO_ON = "make room there; the same command goes on from what is saved"
+AGAIN = "make room there, and give the same command again"
 SMALLER = "a smaller batch_size or a smaller model needs less"
 
 
@@ -72,7 +72,7 @@ def _words(error):
         return f"memory: {_first_line(error) or 'not enough'}; {SMALLER}"
     if isinstance(error, OSError):
         what = error.strerror or _first_line(error)
-        hint = f"; {GO_ON}" if error.errno in FULL else ""
+        hint = f"; {AGAIN}" if error.errno in FULL else ""
         return f"{error.filename}: {what}{hint}" if error.filename else f"{what}{hint}"
     if isinstance(error, KeyError):  # of h5py; str() would quote it
         return f"HDF5: {error.args[0]}"
@@ -85,7 +85,7 @@ def _words(error):
 def _tensorflows(error):
     what = _first_line(error)
     if "No space left" in what:  # after the file and a semicolon
-        return f"{what.replace('; No space', ': No space')}; {GO_ON}"
+        return f"{what.replace('; No space', ': No space')}; {AGAIN}"
     if type(error).__name__ == "ResourceExhaustedError":
         return f"memory: {what}; {SMALLER}"
     return f"TensorFlow: {type(error).__name__}: {what}"

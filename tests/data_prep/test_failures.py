@@ -34,8 +34,7 @@ def test_an_error_of_the_system_names_the_file(tmp_path):
     assert error_line(raised(missing.read_text)) == f"error: {missing}: No such file or directory"
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
     assert error_line(full) == (
-        "error: /tmp/x: No space left on device; make room there; "
-        "the same command goes on from what is saved"
+        "error: /tmp/x: No space left on device; make room there, and give the same command again"
     )
 
 

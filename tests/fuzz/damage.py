@@ -118,7 +118,8 @@ def _prepare_mnist(path):
 
 
 def _read_puzzles(path):
-    return [array.tolist() for array in lists.read(path)[:2]]
+    puzzles, solutions, _ = lists.read([path])
+    return [puzzles.digits.tolist(), solutions.tolist()]
 
 
 def _write_weights(path):

@@ -13,8 +13,8 @@ from absl import app, flags
 from hypothesis import strategies as st
 
 from rrn.data_prep.__main__ import main as data_prep
+from rrn.data_prep.sudoku.reading import read_files
 from rrn.distribute.cluster import parse_tf_config
-from rrn.tasks.sudoku.application.puzzles import read_puzzles
 from rrn.training import start
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import succeed
@@ -385,7 +385,7 @@ def _read_tf_config(path):
 
 
 def _puzzle(path):
-    return read_puzzles(str(path)).tolist()
+    return read_files([path]).digits.tolist()
 
 
 KINDS = {

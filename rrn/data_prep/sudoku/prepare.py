@@ -25,7 +25,7 @@ Schema "sudoku", version 1. File attributes:
     schema   "sudoku"
     version  1
     source   the lists' file names, with commas between them, or "generated"
-    sha256   the lists' checksums, likewise; "" for generated puzzles
+    sha256   the lists' checksums, likewise; "" for generated puzzles and for pipes
     notes    how the puzzles were split, in plain sentences
     seed     seed of all random choices
 
@@ -83,8 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     origin.add_argument(
         "--clues",
         type=Path,
+        nargs="+",
         metavar="FILE",
-        help="list with one puzzle of 81 characters a line, '0' or '.' for a blank; .txt or .gz",
+        help="lists of puzzles in any usual form, plain or .gz; - for standard input",
     )
     origin.add_argument(
         "--generate", type=int, metavar="N", help="make N puzzles with 22 to 34 givens instead"
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> None:
         "schema": "sudoku",
         "version": 1,
         "source": ",".join(path.name for path in lists_) or "generated",
-        "sha256": ",".join(input_files.checksum(path) for path in lists_),
+        "sha256": ",".join(_checksum(path) for path in lists_),
         "notes": ". ".join(notes),
         "seed": args.seed,
     }
@@ -157,14 +158,15 @@ def run(args: argparse.Namespace) -> None:
 def _from_one_list(args, rng):
     """(datasets, the lists that were read, notes) of puzzles that are split here."""
     if args.clues:
-        puzzles, solutions, guesses = lists.read(args.clues, MOST_GIVENS)
-        print(_hardness(args.clues.name, guesses))
+        listed, solutions, guesses = lists.read(args.clues, MOST_GIVENS)
+        puzzles = listed.digits
+        print(_hardness(", ".join(path.name for path in args.clues), guesses))
     else:
         puzzles, solutions = _generate(args.generate, rng)
     sizes = _pool_sizes(len(puzzles), {"test": args.test_pool, "valid": args.valid_pool})
     pools, notes = split_pools(fingerprints(puzzles, solutions), sizes, rng)
-    if args.clues and not input_files.read_file(args.clues).endswith(b"\n"):
-        notes.append(f"The last line of {args.clues.name} has no end: is a part lost?")
+    for name in listed.cut if args.clues else []:
+        notes.append(f"The last line of {Path(name).name} has no end: is a part lost?")
     datasets = {}
     for split in SPLITS:
         pool = pools[split]
@@ -172,20 +174,21 @@ def _from_one_list(args, rng):
         examples = make_examples(puzzles[pool], solutions[pool], per_level, rng)
         examples["pool"] = puzzles[pool]
         datasets |= {f"{split}/{name}": array for name, array in examples.items()}
-    return datasets, [args.clues] if args.clues else [], notes
+    return datasets, args.clues or [], notes
 
 
 def _from_three_lists(args, rng):
     """The same of a list for each split."""
     paths = [Path(path) for path in args.puzzles.split(",")]
-    datasets, kinds, notes = {}, [], ["Each split has a list of its own"]
+    datasets, read, kinds, notes = {}, [], [], ["Each split has a list of its own"]
     for split, path in zip(SPLITS, paths, strict=True):
-        puzzles, solutions, guesses = lists.read(path)
-        kinds.append(fingerprints(puzzles, solutions))
+        puzzles, solutions, guesses = lists.read([path])
+        read.append(puzzles)
+        kinds.append(fingerprints(puzzles.digits, solutions))
         print(_hardness(path.name, guesses))
-        examples = as_they_are(puzzles, solutions)
+        examples = as_they_are(puzzles.digits, solutions)
         datasets |= {f"{split}/{name}": array for name, array in examples.items()}
-    _check_apart(paths, kinds)
+    _check_apart(read, kinds)
     if args.mixed:
         share = 0.5 if args.mixed_share is None else args.mixed_share
         train = {name: datasets[f"train/{name}"] for name in examples}
@@ -197,26 +200,32 @@ def _from_three_lists(args, rng):
     return datasets, paths, notes
 
 
-def _check_apart(paths, kinds):
+def _check_apart(lists_, kinds):
     """Refuses a puzzle for validation or test that is equivalent to one of a list before."""
-    for i, path in enumerate(paths):
-        for other, kind in zip(paths[:i], kinds[:i], strict=True):
+    for i, puzzles in enumerate(lists_):
+        for other, kind in zip(lists_[:i], kinds[:i], strict=True):
             same = np.isin(kinds[i], kind)
             if same.any():
-                line, there = same.argmax(), (kind == kinds[i][same.argmax()]).argmax()
+                index = same.argmax()
+                there = (kind == kinds[i][index]).argmax()
                 raise DataError(
-                    f"{path}, line {line + 1}: the puzzle of {other}, line {there + 1}, the same "
-                    "or turned and relabelled; expected another one"
+                    f"{puzzles.place(index)}: the puzzle of {other.place(there)}, the same or "
+                    "turned and relabelled; expected another one"
                 )
+
+
+def _checksum(path):
+    """A file's checksum; "" for a pipe, which can be read only once."""
+    return input_files.checksum(path) if path.is_file() else ""
 
 
 def _training_examples(path, refused):
     """The training split of a prepared Sudoku file, without puzzles of the kinds refused."""
-    contents = hdf5.read(path)
-    if (found := contents.attributes["schema"]) != "sudoku":
+    attributes, datasets = hdf5.read(path)
+    if attributes["schema"] != "sudoku":
+        found = attributes["schema"]
         raise DataError(f"--mixed {path}: holds {found!r}; expected a prepared Sudoku file")
-    arrays = contents.datasets.items()
-    train = {n.removeprefix("train/"): a for n, a in arrays if n.startswith("train/")}
+    train = {n.removeprefix("train/"): a for n, a in datasets.items() if n.startswith("train/")}
     solutions, _ = solve(train["pool"], max_solutions=1)
     kept = ~np.isin(fingerprints(train["pool"], solutions), refused)[train["pool_puzzle"]]
     return {name: array if name == "pool" else array[kept] for name, array in train.items()}

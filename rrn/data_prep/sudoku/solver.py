@@ -10,6 +10,11 @@ in two: in one, a cell holds one of its digits, and in the other any other of th
 
 import numpy as np
 
+MOST_GUESSES = 4_000_000  # half a minute's; hard puzzles take hundreds
+NOT_KNOWN = -1  # a number of solutions
+IN_WORDS = {0: "no solution", 1: "one solution", 2: "more than one solution"}
+IN_WORDS[NOT_KNOWN] = f"a number of solutions that {MOST_GUESSES:,} guesses have not shown"
+
 BLOCK = 2048  # boards that are narrowed together; their masks fit into a core's cache
 ALL = np.uint16(0b111111111)  # the mask of a blank cell; digit d is bit d - 1
 
@@ -45,18 +50,38 @@ def solve(
     return solutions, counts
 
 
+def count_solutions(puzzles: np.ndarray, most_guesses: int = MOST_GUESSES) -> np.ndarray:
+    """Returns whether puzzles have solutions, and only one.
+
+    Args:
+      puzzles: as of `solve`.
+      most_guesses: after so many guesses the search for a puzzle is given up.
+
+    Returns:
+      [puzzles] int8: 0, 1, or 2 for any number above 1; `NOT_KNOWN` where it was given up.
+    """
+    _, counts, guesses = search(puzzles, most_guesses=most_guesses)
+    given_up = (guesses > most_guesses) & (counts < 2)
+    return np.where(given_up, NOT_KNOWN, counts).astype(np.int8)
+
+
 def search(
-    puzzles: np.ndarray, max_solutions: int = 2, rng: np.random.Generator | None = None
+    puzzles: np.ndarray,
+    max_solutions: int = 2,
+    rng: np.random.Generator | None = None,
+    most_guesses: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Solves puzzles, counts their solutions, and measures how hard they are.
 
     Args:
       puzzles, max_solutions, rng: as of `solve`.
+      most_guesses: after so many guesses the search for a puzzle is given up; None for never.
 
     Returns:
-      solutions, counts: as of `solve`. guesses: [puzzles] int64, how often a board that no rule
-      narrowed any further was split in two. Of a puzzle with one solution it is the size of the
-      whole search, 0 if the rules alone solve it.
+      solutions, counts: as of `solve`, where the search was not given up. guesses: [puzzles] int64,
+      how often a board that no rule narrowed any further was split in two. Of a puzzle with one
+      solution it is the size of the whole search, 0 if the rules alone solve it. Where the search
+      was given up it is above `most_guesses`.
     """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)
@@ -78,6 +103,8 @@ def search(
             solutions[owner[solved]] = _COUNT[masks[:, solved].T - 1] + 1
             np.add.at(counts, owner[solved], 1)
         wanted = possible & (counts[owner] < max_solutions)
+        if most_guesses is not None:
+            wanted &= guesses[owner] <= most_guesses
         stuck = np.flatnonzero(wanted & ~changed & ~known)
         if len(stuck):
             np.add.at(guesses, owner[stuck], 1)

@@ -1,12 +1,17 @@
 """Lists of puzzles: their forms, and what is said of wrong ones."""
 
 import gzip
+import os
+import re
+import threading
 
 import numpy as np
 import pytest
 
+from rrn.data_prep.__main__ import main
 from rrn.data_prep.sudoku import lists
-from tests.data_prep.sudoku.helpers import lines, prepare
+from tests.data_prep.helpers import contents
+from tests.data_prep.sudoku.helpers import SMALL, lines, prepare
 
 
 def test_lists_may_be_compressed_have_dots_and_windows_line_ends(generated, clues, tmp_path):
@@ -14,8 +19,8 @@ def test_lists_may_be_compressed_have_dots_and_windows_line_ends(generated, clue
     text = lines(generated[0]).replace("0", ".").replace("\n", "\r\n")
     other.write_bytes(gzip.compress(text.encode()))
     for path in (clues, other):
-        puzzles, solutions, _ = lists.read(path)
-        np.testing.assert_array_equal(puzzles, generated[0])
+        puzzles, solutions, _ = lists.read([path])
+        np.testing.assert_array_equal(puzzles.digits, generated[0])
         np.testing.assert_array_equal(solutions, generated[1])
 
 
@@ -26,17 +31,16 @@ FULL = "693784512487512936125963874932651487568247391741398625319475268856129743
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("", "'' has 0 characters; expected 81"),
         (GOOD[:-1], f"'{GOOD[:-1]}' has 80 characters; expected 81"),
         ("7" * 500, f"'{'7' * 90}...' has 500 characters; expected 81"),
-        (GOOD[:-1] + "x", f"'{GOOD[:-1]}x' has the character 'x'; expected digits, '0' or '.'"),
+        (GOOD[:-1] + "y", f"'{GOOD[:-1]}y' has the character 'y' in place 81; expected digits"),
         (GOOD.replace("6", "0"), "' has 16 givens; expected 17 to 64"),
         (FULL[:65] + "0" * 16, "' has 65 givens; expected 17 to 64"),
-        ("1" + GOOD[1:], "' has the digit 1 2 times in row 1"),
-        (GOOD[:27] + "4" + GOOD[28:], "' has the digit 4 2 times in row 4"),
-        (GOOD[:36] + "4" + GOOD[37:], "' has the digit 4 2 times in column 1"),
-        (GOOD[:10] + "2" + GOOD[11:], "' has the digit 2 2 times in column 2"),
-        (GOOD[:2] + "4" + GOOD[3:], "' has the digit 4 2 times in box 1"),
+        ("1" + GOOD[1:], "no solution, the digit 1 is twice in a row: row 1, column 1 and row 1"),
+        (GOOD[:27] + "4" + GOOD[28:], "the digit 4 is twice in a row: row 4, column 1"),
+        (GOOD[:36] + "4" + GOOD[37:], "the digit 4 is twice in a column: row 2, column 1"),
+        (GOOD[:10] + "2" + GOOD[11:], "the digit 2 is twice in a column: row 2, column 2"),
+        (GOOD[:2] + "4" + GOOD[3:], "the digit 4 is twice in a box: row 1, column 3"),
         ("5" + GOOD[1:], "' has no solution; expected exactly one"),
         (GOOD.replace("6", "0").replace("0", "6", 1), "' has more than one solution; expected"),
     ],
@@ -46,9 +50,32 @@ def test_bad_lines(tmp_path, capsys, bad, message):
     clues.write_text(f"{GOOD}\n{bad}\n{GOOD}\n{GOOD[:-2]}\n"[: 83 + len(bad)])
     assert prepare(clues, tmp_path / "s.h5") == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {clues}, line 2: '") and message in error
+    assert error.startswith(f"error: {clues}, line 2: ") and message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "s.h5").exists()
+
+
+def test_several_lists_in_any_form_are_prepared_as_one(generated, clues, tmp_path):
+    half, out = len(generated[0]) // 2, tmp_path / "s.h5"
+    numbered = "".join(f"1,{line}\n" for line in lines(generated[0][:half]).split())
+    (tmp_path / "a.csv").write_text(f"id,puzzle\n{numbered}")
+    (tmp_path / "b.sdk").write_text(re.sub("(.{9})", r"\1\n", lines(generated[0][half:])))
+    names = [str(tmp_path / name) for name in ("a.csv", "b.sdk")]
+    assert main(["sudoku", "--clues", *names, "--out", str(out), *SMALL]) == 0
+    assert prepare(clues, tmp_path / "one.h5") == 0
+    (ours, attributes), (theirs, _) = contents(out), contents(tmp_path / "one.h5")
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(ours[name], array, err_msg=name)
+    assert attributes["source"] == "a.csv,b.sdk" and len(attributes["sha256"].split(",")) == 2
+
+
+def test_a_list_is_read_from_a_pipe(clues, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(clues.read_bytes(),))
+    writer.start()
+    assert prepare(tmp_path / "pipe", tmp_path / "s.h5") == 0
+    writer.join()
+    assert contents(tmp_path / "s.h5")[1]["sha256"] == ""
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.99])
@@ -64,8 +91,8 @@ def test_a_truncated_list(clues, tmp_path, capsys, kept):
 def test_an_empty_list(tmp_path, capsys, name):
     (tmp_path / name).write_bytes(b"")
     assert prepare(tmp_path / name, tmp_path / "s.h5") == 1
-    expected = f"error: {tmp_path / name}: empty; expected one puzzle of 81 characters a line\n"
-    assert capsys.readouterr().err == expected
+    error = f"error: {tmp_path / name}: empty; expected puzzles, each of 81 characters or "
+    assert capsys.readouterr().err == f"{error}nine lines of 9\n"
 
 
 def test_files_that_are_no_list(tmp_path, capsys):

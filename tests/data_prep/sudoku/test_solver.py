@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 
-from rrn.data_prep.sudoku.solver import BLOCK, solve
+from rrn.data_prep.sudoku.solver import BLOCK, NOT_KNOWN, count_solutions, search, solve
 from tests.data_prep.sudoku.helpers import UNITS, assert_solves, boards
 
 
@@ -111,3 +111,14 @@ def test_solve_real_puzzles(sudoku_clues):
     solutions, counts = solve(puzzles)
     assert len(puzzles) == 392 and (counts == 1).all()
     assert_solves(solutions, puzzles)
+
+
+def test_whether_there_is_one_solution_is_counted_within_bounds(generated):
+    two = generated[0].copy()
+    two[:] = 0
+    # Long searched by programs (Norvig), and without a solution.
+    hard = ".....5.8....6.1.43..........1.5........1.6...3.......553.....61........4........."
+    puzzles = np.concatenate([generated[0][:3], two[:1], boards(hard)])
+    assert count_solutions(puzzles, 100_000).tolist() == [1, 1, 1, 2, NOT_KNOWN]
+    *_, guesses = search(puzzles[-1:], most_guesses=5000)
+    assert 5000 < guesses[0] < 5000 + 2 * BLOCK

@@ -127,6 +127,6 @@ def test_guesses_measure_the_search():
 
 
 def test_a_list_is_read_with_its_guesses(clues):
-    puzzles, solutions, guesses = lists.read(clues)
-    np.testing.assert_array_equal(guesses, search(puzzles)[2])
-    np.testing.assert_array_equal(solutions, solve(puzzles)[0])
+    puzzles, solutions, guesses = lists.read([clues])
+    np.testing.assert_array_equal(guesses, search(puzzles.digits)[2])
+    np.testing.assert_array_equal(solutions, solve(puzzles.digits)[0])

@@ -1,9 +1,11 @@
 """Solving Sudoku puzzles with trained weights: what is made of the task, which knows nothing of it.
 
-puzzles.py   reads and checks puzzles
+boards.py    the boards that are solved, turned and relabelled for further tries
 solving.py   solves puzzles with trained weights
-drawing.py   a board in text, and what the network believes as a GIF
+listing.py   the file of a list's solutions, written while they are found
+drawing.py   a board in text, and what the network believes as a GIF or for a page
 serving.py   a page on 127.0.0.1 that takes puzzles; page.html is its template
+interruption.py  what Ctrl-C does
 __main__.py  the command, which is called as `python -m rrn.tasks.sudoku PUZZLE`
 """
 

@@ -10,6 +10,8 @@ from rrn.tasks.sudoku.marks import placed
 
 CELL, CAPTION = 44, 24  # pixels
 
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
 # A frame's pixels are 16 shades from ink to paper, of blanks (from 0) and of givens (from 128).
 INK_AND_PAPER = ((20, 80, 200), (255, 255, 255)), ((0, 0, 0), (225, 225, 225))
 
@@ -56,6 +58,21 @@ def animation(puzzle: np.ndarray, beliefs: np.ndarray) -> bytes:
     durations = [1000] + [150] * (num_steps - 1) + [4000]  # milliseconds
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
     return file.getvalue()
+
+
+def levels(puzzle: np.ndarray, beliefs: np.ndarray) -> str:
+    """Writes the probabilities of a puzzle's blanks in a character each, for a page to draw.
+
+    Args:
+      puzzle: digits `[81]`, 0 for a blank.
+      beliefs: the digits' probabilities `[81, 10]`.
+
+    Returns:
+      For each blank, in order, nine characters of `LEVELS`: that of place i, from 0, stands for the
+      probability (i / 63)², so that the letters' heights are evenly spaced.
+    """
+    places = np.round(63 * np.sqrt(beliefs[puzzle == 0, 1:])).astype(int)
+    return "".join(LEVELS[place] for place in places.ravel())
 
 
 def _draw_beliefs(puzzle, beliefs, caption):

@@ -1,31 +1,43 @@
 """Solving Sudoku puzzles with trained weights.
 
 The network's most likely digits are the answer, and whether they solve the puzzle is then checked.
-What is not checked is whether a puzzle has a solution, and only one.
+Whether a puzzle has a solution, and only one, is found by the exact solver of `data_prep`, in a
+thread beside the network.
 """
 
-import dataclasses
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import xla
-from rrn.data_prep.sudoku.puzzles import UNITS
+from rrn.data_prep.sudoku.reading import read_puzzles
+from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
 from rrn.files.weights import load_weights, model_variables
 from rrn.nn.checks import check_sizes
-from rrn.pages import Example
 from rrn.tasks.sudoku.application import NUM_STEPS
-from rrn.tasks.sudoku.application.puzzles import check_puzzles
-from rrn.tasks.sudoku.report import SOLVED, example_of
+from rrn.tasks.sudoku.application.boards import (
+    Boards,
+    Solutions,
+    draw_turns,
+    is_solution,
+    likeliest,
+    turn_boards,
+)
+from rrn.tasks.sudoku.application.drawing import board_marks, levels
+from rrn.tasks.sudoku.report import SOLVED
 from rrn.tasks.sudoku.settings import Model
-from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
-from rrn.variables.random import ExampleRandom
+from rrn.tasks.sudoku.task import Sudoku
 from rrn.variables.reading import reading_scope
 
-BATCH = 128  # puzzles at a time
+BATCH = 128  # boards at a time
+MOST_SHOWN = 100  # steps on a page, which is below 100 KB then
+COUNTED = 512  # puzzles whose solutions are counted at a time
 SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
 _FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[3:5]]
@@ -33,27 +45,8 @@ PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
 PAPER_MODEL = Model()
 
 
-@dataclasses.dataclass(frozen=True)
-class Solutions:
-    """What the network makes of n puzzles; its length is n.
-
-    Attributes:
-      solutions: digits 1 to 9, `[n, 81]`.
-      confidence: each digit's probability, `[n, 81]`.
-      valid: whether a solution solves its puzzle, `[n]`: the givens are kept, and every digit is
-        once in every row, column and box.
-    """
-
-    solutions: np.ndarray
-    confidence: np.ndarray
-    valid: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.solutions)
-
-
 def solve_sudoku(
-    puzzles: str | Sequence[str] | np.ndarray,
+    puzzles: Any,
     weights: str | Path | None = None,
     num_steps: int = NUM_STEPS,
     tries: int = 1,
@@ -61,8 +54,9 @@ def solve_sudoku(
     """Solves puzzles with a trained network of the paper's size.
 
     Args:
-      puzzles: strings of 81 characters, row by row, `.` or `0` for a blank, of which one alone is
-        one puzzle; or digits `[n, 81]`, 0 for a blank.
+      puzzles: digits, 0 for a blank, as an array or nested lists `[81]`, `[9, 9]`, `[n, 81]` or
+        `[n, 9, 9]`; strings in any form of `data_prep.sudoku.formats`, such as 81 characters with
+        `.` for a blank; or the `Path` of a file of puzzles.
       weights: a run's weights.h5; the published ones if not given.
       num_steps: the network's steps.
       tries: how often a puzzle is tried that is not solved; see `Solver.solve`.
@@ -75,8 +69,7 @@ def solve_sudoku(
         below 1; no weights, or not of this model.
     """
     check_sizes("solve_sudoku", num_steps=num_steps, tries=tries)
-    puzzles = [puzzles] if isinstance(puzzles, str) else puzzles
-    digits = check_puzzles(puzzles, "puzzle {}".format)
+    digits = read_puzzles(puzzles)
     return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits, tries)
 
 
@@ -103,20 +96,6 @@ def find_weights(weights: str | Path | None = None) -> str | Path:
 # Solving
 
 
-def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
-    """Checks that solutions hold every digit once in every unit, and their puzzles' givens.
-
-    Args:
-      puzzles: digits `[n, 81]`, 0 for a blank.
-      solutions: digits `[n, 81]`.
-
-    Returns:
-      Booleans `[n]`.
-    """
-    complete = (np.sort(solutions[:, UNITS], axis=2) == np.arange(1, 10)).all(axis=(1, 2))
-    return complete & ((puzzles == 0) | (puzzles == solutions)).all(axis=1)
-
-
 class Solver:
     """A Sudoku network with weights from a file.
 
@@ -132,8 +111,8 @@ class Solver:
     def __init__(self, config: Model, weights: str | Path, num_steps: int):
         self.num_steps, self.task = num_steps, Sudoku(config)
         self._segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
-        on_gpu = bool(tf.config.list_logical_devices("GPU"))
-        self._traced_segment = xla(self._segment) if on_gpu else tf.function(self._segment)
+        self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
+        self._traced_segment = xla(self._segment) if self._on_gpu else tf.function(self._segment)
         load_weights(weights, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
@@ -149,26 +128,74 @@ class Solver:
             logits, _ = self.task.logits(self.task.encode({}), puzzles, self.num_steps)
         return tf.nn.softmax(logits)
 
-    def example(self, puzzle: str) -> Example:
-        """Shows step by step what the network makes of a puzzle.
+    def watch(
+        self, puzzle: np.ndarray, turn: int = 0, wanted: Callable[[], bool] = lambda: True
+    ) -> np.ndarray | None:
+        """Computes the digits' probabilities at every step until the puzzle is solved.
 
         Args:
-          puzzle: 81 characters, row by row, `.` or `0` for a blank.
+          puzzle: digits `[81]`, 0 for a blank.
+          turn: 0, or which of its turned and relabelled forms the network is given; see `solve`.
+          wanted: asked before every few steps whether anybody waits.
 
         Returns:
-          The example, for a page.
-
-        Raises:
-          ValueError: it is no puzzle.
+          `[81, steps, 10]`, of the puzzle as it was given; None if nobody waited any longer.
         """
-        puzzles = check_puzzles([puzzle], lambda number: "the puzzle")
-        beliefs = self.beliefs(puzzles).numpy()[0]
-        solutions = solutions_from(np.repeat(puzzles, beliefs.shape[1], 0), beliefs.swapaxes(0, 1))
+        cells, digits = draw_turns(np.array([0]), np.array([turn]))
+        boards = turn_boards(puzzle[None], cells, digits)
+        state, beliefs = self.task.initial_state(1), np.zeros([81, 0, 10], np.float32)
+        while beliefs.shape[1] < self.num_steps:
+            if not wanted():
+                return None
+            with reading_scope():
+                encoded, steps = self.task.encode({}), self._segment_steps
+                logits, state = self.task.logits(encoded, tf.constant(boards), steps, state)
+            back = np.empty([81, steps, 10], np.float32)
+            back[cells[0]] = tf.nn.softmax(logits).numpy()[0][:, :, digits[0]]
+            beliefs = np.concatenate([beliefs, back], axis=1)
+            if is_solution(puzzle[None], likeliest(beliefs[None, :, -1])[0])[0]:
+                break
+        return beliefs
+
+    def show(
+        self, puzzle: np.ndarray, turn: int = 0, wanted: Callable[[], bool] = lambda: True
+    ) -> dict[str, Any] | None:
+        """Shows on a page what the network makes of a puzzle.
+
+        Args:
+          puzzle, turn, wanted: as of `watch`.
+
+        Returns:
+          What `page.html` reads: "title", "puzzle" (81 characters), "drawing" (`board_marks`), of
+          every step "steps" (`levels`) and "notes" (of many steps, some evenly spaced), the last
+          step's "solution" (81 digits), whether it is "solved" and "solvable", and what the exact
+          solver "says".
+          None as of `watch`.
+        """
+        beliefs = self.watch(puzzle, turn, wanted)
+        if beliefs is None or not wanted():
+            return None
+        count = beliefs.shape[1]
+        shown = np.linspace(0, count - 1, min(count, MOST_SHOWN)).round().astype(int)
+        by_step = beliefs.swapaxes(0, 1)[shown]
+        solutions, confidence = likeliest(by_step)
+        solved = is_solution(puzzle[None], solutions)
+        num_solutions = count_solutions(puzzle[None])[0]
         notes = [
             SOLVED if valid else f"Not solved: the least certain digit has {100 * p.min():.1f} %."
-            for p, valid in zip(solutions.confidence, solutions.valid, strict=True)
+            for p, valid in zip(confidence, solved, strict=True)
         ]
-        return example_of(puzzles[0], beliefs, notes)
+        return {
+            "title": f"{np.count_nonzero(puzzle)} givens",
+            "puzzle": "".join(map(str, puzzle)).replace("0", "."),
+            "drawing": board_marks(puzzle),
+            "steps": [levels(puzzle, step) for step in by_step],
+            "notes": notes,
+            "solution": "".join(map(str, solutions[-1])),
+            "solved": bool(solved[-1]),
+            "solvable": bool(num_solutions),
+            "says": f"The puzzle has {IN_WORDS[num_solutions]}.",
+        }
 
     def solve(self, puzzles: np.ndarray, tries: int = 1) -> Solutions:
         """Solves puzzles.
@@ -184,52 +211,47 @@ class Solver:
         Returns:
           The solutions; where none is valid, that of the first try.
         """
-        found = self._solve_once(puzzles)
-        for seed in range(1, tries):
-            left = np.flatnonzero(~found.valid)
-            if len(left) == 0:
-                break
-            again = self._solve_turned(puzzles[left], seed)
-            for before, after in zip(vars(found).values(), vars(again).values(), strict=True):
-                before[left[again.valid]] = after[again.valid]
+        found = Solutions.empty(len(puzzles))
+        for indices, some in self.stream(puzzles, np.arange(len(puzzles)), tries):
+            for name, values in vars(some).items():
+                getattr(found, name)[indices] = values
         return found
 
-    def _solve_turned(self, puzzles, seed):
-        """What the network makes of the puzzles when they are turned and relabelled."""
-        random = ExampleRandom((0, seed), tf.range(len(puzzles)), len(puzzles))
-        cells, digits = random_symmetry(random).numpy(), random_relabelling(random).numpy()
-        turned = np.take_along_axis(digits, np.take_along_axis(puzzles, cells, 1), 1)
-        found = self._solve_once(turned.astype(puzzles.dtype))
-        solutions, confidence = np.empty_like(found.solutions), np.empty_like(found.confidence)
-        back = np.take_along_axis(np.argsort(digits), found.solutions, 1)
-        np.put_along_axis(solutions, cells, back, 1)
-        np.put_along_axis(confidence, cells, found.confidence, 1)
-        return Solutions(solutions, confidence, found.valid)
-
-    def _solve_once(self, puzzles):
-        """Solves puzzles, digits `[n, 81]`, so many at a time that they fit into memory.
+    def stream(
+        self, puzzles: np.ndarray, indices: np.ndarray, tries: int = 1
+    ) -> Iterator[tuple[np.ndarray, Solutions]]:
+        """Solves some of the puzzles, and yields them as they are done.
 
         A board is done when its digits solve it, or after all steps; then the next one takes its
         place. So most of the steps go to the boards that need them.
+
+        Args:
+          puzzles, tries: as of `solve`.
+          indices: which of the puzzles to solve.
+
+        Yields:
+          The indices of those that are done, and their solutions.
         """
-        count = min(len(puzzles), BATCH)
-        # Of few puzzles, tracing would take longer than it saves.
-        advance = self._traced_segment if len(puzzles) > BATCH else self._segment
-        beliefs = np.zeros([len(puzzles), 81, 10], np.float32)
-        puzzle, steps = np.arange(count), np.zeros(count, int)  # of each place
-        waiting, state = count, self.task.initial_state(count)
-        while (puzzle < len(puzzles)).any():
-            busy = np.flatnonzero(puzzle < len(puzzles))
-            boards = puzzles[np.minimum(puzzle, len(puzzles) - 1)]
-            last, state = advance(tf.constant(boards), state)
-            last, steps = last.numpy(), steps + self._segment_steps
-            solved = solutions_from(boards, last).valid
-            done = busy[(solved | (steps >= self.num_steps))[busy]]
-            beliefs[puzzle[done]] = last[done]
-            puzzle[done] = waiting + np.arange(len(done))  # beyond the last one: an idle place
-            waiting, steps[done] = waiting + len(done), 0
-            state = self._begin_anew(state, done)
-        return solutions_from(puzzles, beliefs)
+        with _counting(puzzles, indices) as number_of:
+            boards = Boards(puzzles, indices, min(len(indices), BATCH), tries)
+            state = self.task.initial_state(len(boards.puzzles))
+            # Of few puzzles, tracing would take longer than it saves. Of many, the first are found
+            # before it.
+            advance = self._segment
+            later = self._traced_segment if len(indices) > BATCH else self._segment
+            while boards.busy.any():
+                if boards.few_are_left and not self._on_gpu:  # there shapes cannot change
+                    kept = boards.drop_idle()
+                    state = tf.nest.map_structure(lambda x, kept=kept: tf.gather(x, kept), state)
+                    advance = later = self._segment
+                beliefs, state = advance(tf.constant(boards.puzzles), state)
+                advance = later
+                boards.steps += self._segment_steps
+                places, numbers, found = boards.take(beliefs.numpy(), self.num_steps)
+                state = self._begin_anew(state, places)
+                if len(numbers):
+                    found.num_solutions[:] = [number_of(number) for number in numbers]
+                    yield indices[numbers], found
 
     def _segment(self, puzzles, state):
         """The digits' probabilities after the last step of a segment, and the state then."""
@@ -246,16 +268,16 @@ class Solver:
         )
 
 
-def solutions_from(puzzles: np.ndarray, beliefs: np.ndarray) -> Solutions:
-    """Takes the likeliest digit of every cell, but never 0, which stands for a blank.
-
-    Args:
-      puzzles: digits `[n, 81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[n, 81, 10]`.
-
-    Returns:
-      The solutions.
-    """
-    solutions = beliefs[..., 1:].argmax(axis=-1) + 1
-    confidence = np.take_along_axis(beliefs, solutions[..., None], axis=-1)[..., 0]
-    return Solutions(solutions, confidence, is_solution(puzzles, solutions))
+@contextlib.contextmanager
+def _counting(puzzles, indices):
+    """A function from i to the number of solutions of puzzle indices[i], found in a thread."""
+    pool = ThreadPoolExecutor(1)
+    starts = range(0, len(indices), COUNTED)
+    counts = [
+        pool.submit(lambda part: count_solutions(puzzles[part]), indices[start : start + COUNTED])
+        for start in starts
+    ]
+    try:
+        yield lambda i: counts[i // COUNTED].result()[i % COUNTED]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,20 +1,13 @@
 """Solving Sudoku: what is accepted, what is found."""
 
-import gzip
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from configs.sudoku import get_config
-from rrn.tasks.sudoku import Solutions, solve_sudoku
-from rrn.tasks.sudoku.application import solving
-from rrn.tasks.sudoku.application.puzzles import check_puzzles, read_puzzles
-from rrn.tasks.sudoku.application.solving import (
-    Solver,
-    is_solution,
-    solutions_from,
-)
+from rrn.tasks.sudoku import Solutions, solve_sudoku, solving
+from rrn.tasks.sudoku.application.boards import draw_turns, is_solution, likeliest, turn_boards
+from rrn.tasks.sudoku.application.solving import Solver
 from tests.compare import assert_close
 from tests.tasks.sudoku.boards import GRID, puzzles, text
 
@@ -24,91 +17,21 @@ STEPS = 2
 # What is accepted
 
 
-def test_puzzles_are_strings_or_digits():
-    digits = puzzles(3)
-    for form in (
-        digits,
-        digits.astype(np.uint8),
-        digits.tolist(),
-        [text(p) for p in digits],
-        [text(p, "0") for p in digits],
-    ):
-        checked = check_puzzles(form, str)
-        assert checked.dtype == np.int32
-        np.testing.assert_array_equal(checked, digits)
-
-
-@pytest.mark.parametrize("name", ["puzzles.txt", "puzzles.txt.gz"])
-def test_a_file_has_a_puzzle_in_each_line(tmp_path, name):
-    digits, path = puzzles(3), tmp_path / name
-    data = "\r\n".join([text(digits[0]), text(digits[1], "0"), text(digits[2])]).encode()
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    np.testing.assert_array_equal(read_puzzles(str(path)), digits)
-
-
-BLANK = "." * 81
-WRONG = {
-    "short": (["1" + BLANK[2:]], ["puzzle 1: '1.", "has 80 characters; expected 81"]),
-    "character": ([BLANK, "..x.y" + BLANK[5:]], ["puzzle 2: character 3 is 'x'", "0 or . for"]),
-    "other digit": (["." * 80 + "٣"], ["puzzle 1: character 81 is '٣'"]),
-    "row": (["7......7." + BLANK[9:]], ["digit 7", "a row: row 1, column 1 and row 1, column 8"]),
-    "column": (
-        ["." * 9 + "..3" + "." * 51 + "..3" + "." * 15],
-        ["digit 3", "a column: row 2, column 3 and row 8, column 3"],
-    ),
-    "box": (["." * 60 + "5" + "." * 10 + "5" + "." * 9], ["a box", "row 7, column 7 and row 8"]),
-    "large": (
-        [[*[0] * 10, 10, *[0] * 70]],
-        ["row 2, column 2 holds 10; expected 0 to 9"],
-    ),
-    "negative": ([[-1] + [0] * 80], ["row 1, column 1 holds -1"]),
-    "shape": (np.zeros([2, 9, 9], int), ["[n, 81]", "(2, 9, 9)"]),
-    "type": (np.zeros([2, 81]), ["integers", "float64"]),
-    "a string": (BLANK, ["expected a list of puzzles"]),
-    "none": ([], ["expected a list of puzzles", "[]"]),
-    "a number": (5, ["expected a list of puzzles", "got 5"]),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_with_a_puzzle_is_said_in_one_line(case):
-    wrong, parts = WRONG[case]
-    with pytest.raises(ValueError) as error:
-        check_puzzles(wrong, "puzzle {}".format)
-    message = str(error.value)
-    assert all(part in message for part in parts), message
-    assert "\n" not in message
+def test_puzzles_are_all_that_the_reader_takes(weights, tmp_path):
+    digits, path = puzzles(2), tmp_path / "puzzles.txt"
+    path.write_text("\n".join(map(text, digits)))
+    expected = solve_sudoku(digits, weights, num_steps=1)
+    for form in (digits.reshape(2, 9, 9).tolist(), [text(p, "0") for p in digits], path):
+        found = solve_sudoku(form, weights, num_steps=1)
+        np.testing.assert_array_equal(found.solutions, expected.solutions)
+    with pytest.raises(ValueError, match="puzzle 2: '1' has 1 character;"):
+        solve_sudoku([text(digits[0]), "1"], weights)
 
 
 @pytest.mark.parametrize("name", ["num_steps", "tries"])
 def test_numbers_below_one_are_named(name):
     with pytest.raises(ValueError, match=f"solve_sudoku: {name} must be .* at least 1, got 0"):
-        solve_sudoku(BLANK, **{name: 0})
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "parts"),
-    [
-        ("{p}.txt", f"{BLANK}\n{BLANK[1:]}\n".encode(), ["line 2", "80 characters"]),
-        ("p.txt", f"{BLANK}\n\n{BLANK}".encode(), ["line 2: '' has 0 characters"]),
-        ("p.txt", b"\xff" * 81, ["line 1", "character 1"]),
-        ("p.txt", f"{BLANK}\n11{BLANK[2:]}".encode(), ["line 2", "the digit 1 is twice in a row"]),
-        ("p.txt", b"", ["empty"]),
-        ("p.txt.gz", gzip.compress(BLANK.encode(), mtime=0)[:-9], ["not a whole .gz file"]),
-        ("p.txt.gz", BLANK.encode(), ["not a whole .gz file"]),
-    ],
-)
-def test_a_wrong_file_is_named_with_its_line(tmp_path, name, data, parts):
-    path = tmp_path / name
-    path.write_bytes(data)
-    with pytest.raises(ValueError) as error:
-        read_puzzles(str(path))
-    assert all(part in str(error.value) for part in [str(path), *parts]), error.value
-
-
-def test_what_is_neither_a_puzzle_nor_a_file_is_an_error():
-    with pytest.raises(ValueError, match=r"PUZZLE: 'none\.txt' has 8 characters.*no file"):
-        read_puzzles("none.txt")
+        solve_sudoku("." * 81, **{name: 0})
 
 
 # What is found
@@ -132,11 +55,11 @@ def test_the_answer_is_the_likeliest_digit_and_never_blank():
     beliefs[0, 0, 0] = 0.5
     beliefs[1, 5] = 0.1
     beliefs[1, 5, GRID[5] % 9 + 1] = 0.2
-    found = solutions_from(puzzles(2, givens=0), beliefs)
-    np.testing.assert_array_equal(found.solutions[0], GRID)
-    np.testing.assert_array_equal(found.confidence[0], 0.4)
-    assert found.solutions[1, 5] == GRID[5] % 9 + 1 and found.confidence[1, 5] == 0.2
-    assert found.valid.tolist() == [True, False]
+    solutions, confidence = likeliest(beliefs)
+    np.testing.assert_array_equal(solutions[0], GRID)
+    np.testing.assert_array_equal(confidence[0], 0.4)
+    assert solutions[1, 5] == GRID[5] % 9 + 1 and confidence[1, 5] == 0.2
+    assert is_solution(puzzles(2, givens=0), solutions).tolist() == [True, False]
 
 
 def test_batches_of_a_traced_function_give_what_one_batch_gives(weights, monkeypatch):
@@ -182,10 +105,12 @@ def test_a_solver_traces_once(weights, monkeypatch):
     """Tracing takes seconds, which later calls need not spend."""
     monkeypatch.setattr(solving, "BATCH", 4)
     solver, digits = Solver(get_config().model, weights, STEPS), puzzles(10)
-    calls, real = [], solver.task.logits
-    monkeypatch.setattr(solver.task, "logits", lambda *args: calls.append(1) or real(*args))
+    traced, real = [], solver.task.logits
+    monkeypatch.setattr(
+        solver.task, "logits", lambda *args: traced.append(tf.inside_function()) or real(*args)
+    )
     first, again = solver.solve(digits), solver.solve(digits[:7])
-    assert len(calls) == 1
+    assert sum(traced) == 1 and not traced[0]  # the first results are there before it
     np.testing.assert_array_equal(again.solutions, first.solutions[:7])
 
 
@@ -200,6 +125,55 @@ def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
     kept = once.valid | ~often.valid  # solved at first, or never
     np.testing.assert_array_equal(often.solutions[kept], once.solutions[kept])
     np.testing.assert_array_equal(often.confidence[kept], once.confidence[kept])
+
+
+def test_how_many_solutions_a_puzzle_has_is_told(weights, monkeypatch):
+    """Two rows of a band that are exchanged in two cells of the same two boxes: two solutions."""
+    monkeypatch.setattr(solving, "COUNTED", 2)
+    one, two, none = GRID.copy(), puzzles(1, givens=0)[0], puzzles(1, givens=0)[0]
+    one[:3] = 0
+    none[[0, 10, 20]], none[27:81:9] = (1, 2, 3), (4, 5, 6, 7, 8, 9)  # no digit fits column 1
+    found = solve_sudoku([one, two, none, one, two], weights, num_steps=1)
+    assert found.num_solutions.tolist() == [1, 2, 0, 1, 2]
+
+
+def test_puzzles_are_found_in_any_order_with_their_indices(weights):
+    solver, digits = Solver(get_config().model, weights, STEPS), puzzles(6)
+    expected = solver.solve(digits)
+    indices = np.array([1, 2, 5])
+    ((done, found),) = solver.stream(digits, indices)
+    np.testing.assert_array_equal(done, indices)
+    np.testing.assert_array_equal(found.solutions, expected.solutions[indices])
+
+
+def test_a_turn_depends_on_the_puzzle_and_the_try_alone():
+    digits = puzzles(3)
+    numbers, tries = np.array([0, 1, 2]), np.array([0, 1, 2])
+    cells, names = draw_turns(numbers, tries)
+    turned = turn_boards(digits, cells, names)
+    np.testing.assert_array_equal(turned[0], digits[0])
+    assert (turned[1:] != digits[1:]).any(axis=1).all()
+    alone = [a[0] for a in draw_turns(numbers[2:], tries[2:])]
+    np.testing.assert_array_equal(alone[0], cells[2])
+    np.testing.assert_array_equal(alone[1], names[2])
+    # What is turned is the same puzzle: the solution turns with it.
+    assert is_solution(turned, turn_boards(np.tile(GRID, [3, 1]), cells, names)).all()
+
+
+def test_a_puzzle_is_watched_until_it_is_solved():
+    """With published weights: the same steps as all at once, and those of the turned puzzle."""
+    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 32)
+    (puzzle,) = puzzles(1, givens=45)
+    beliefs = solver.watch(puzzle)
+    steps = beliefs.shape[1]
+    assert steps in (8, 16, 24)
+    assert is_solution(puzzle[None], likeliest(beliefs[None, :, -1])[0])
+    assert_close(beliefs, solver.beliefs(puzzle[None])[0, :, :steps].numpy())
+    turned = solver.watch(puzzle, turn=3)
+    assert turned.shape[1] < 32 and np.abs(turned[:, 0] - beliefs[:, 0]).max() > 1e-3
+    np.testing.assert_array_equal(likeliest(turned[None, :, -1])[0][0], GRID)
+    (blank,) = puzzles(1, givens=0)  # it takes more steps
+    assert solver.watch(blank, wanted=iter([True, False]).__next__) is None
 
 
 def test_beliefs_are_the_tasks_probabilities_of_every_step(weights):
