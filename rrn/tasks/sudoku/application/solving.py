@@ -29,7 +29,8 @@ from rrn.tasks.sudoku.application.boards import (
     likeliest,
     turn_boards,
 )
-from rrn.tasks.sudoku.application.drawing import board_marks, levels
+from rrn.tasks.sudoku.application.drawing import levels
+from rrn.tasks.sudoku.marks import board_marks
 from rrn.tasks.sudoku.report import SOLVED
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.sudoku.task import Sudoku
