@@ -236,7 +236,7 @@ def commands(*start):
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():
-    modules = r"data_prep|rrn\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
+    modules = r"data_prep|rrn\.models\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
     modules += r"|rrn\.doctor|tests\.fuzz|tests\.kills"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
@@ -253,7 +253,7 @@ OF_MAIN = sorted(
 
 @pytest.mark.parametrize("arguments", OF_MAIN, ids=" ".join)
 def test_main_takes_every_command(arguments):
-    parse = "import sys, main; main.parse_flags(sys.argv)"
+    parse = "import sys, rrn.main; rrn.main.parse_flags(sys.argv)"
     subprocess.run([sys.executable, "-c", parse, *arguments], cwd=ROOT, check=True)
     files = [value for flag, value in itertools.pairwise(arguments) if flag == "--weights"]
     assert all((ROOT / file).exists() for file in files)
@@ -293,7 +293,7 @@ def test_publish_takes_every_command(arguments, monkeypatch):
     monkeypatch.setattr(publish, "publish", lambda **options: taken.append(options))
     monkeypatch.setattr(publish, "card", str)
     assert publish.main(arguments) == 0
-    assert taken[0].keys() == {"weights", "out", "config", "data", "results", "licence"}
+    assert taken[0].keys() == {"weights", "out", "results", "licence"}
 
 
 OF_BENCHMARKS = [c for c in commands("python", "-m") if c[0].startswith("benchmarks.")]

@@ -4,15 +4,14 @@ python -m data_prep rumours --out data/rumours.h5
 python main.py --config configs/rumours.py
 """
 
-from rrn.tasks.rumours import Model
-
 from rrn.config import Data, Evaluate, Experiment, Train
 from rrn.recipes import look_up
+from rrn.tasks import rumours as task
 
 
 def rumours():
     return Experiment(
-        model=Model(),
+        model=task.Model(),
         data=Data(path="data/rumours.h5"),
         train=Train(
             batch_size=64,

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rrn.data_prep import hdf5
-from rrn.data_prep.layout import check_all, check_layout, check_range
+from rrn.data_prep import hdf5, layout
 
 PEOPLE, TOLD = 16, 24
 SIZES = {"train": 20_000, "valid": 1_000, "test": 1_000}
@@ -47,12 +46,14 @@ def who_hears(teller, listener):
 
 def check(datasets):
     """Returns what was verified of a file's arrays, a phrase each; raises `DataError`."""
-    verified = [check_layout(datasets, LAYOUT)]
+    verified = [layout.check_layout(datasets, LAYOUT)]
     for split in SIZES:
         teller, listener, heard = (datasets[name.format(split=split)] for name in LAYOUT)
-        check_range(f"{split}/teller", teller, 0, PEOPLE)
-        check_range(f"{split}/listener", listener, 0, PEOPLE)
-        check_all(f"{split}/heard", heard == who_hears(teller, listener), heard, "who was told")
+        layout.check_range(f"{split}/teller", teller, 0, PEOPLE)
+        layout.check_range(f"{split}/listener", listener, 0, PEOPLE)
+        layout.check_all(
+            f"{split}/heard", heard == who_hears(teller, listener), heard, "who was told"
+        )
     return [*verified, "who has heard it in the end"]
 
 
