@@ -117,7 +117,7 @@ def test_a_saved_model_answers_as_the_model_does(name, request, tmp_path):
     config, data, task = small_model(name, request)
     inputs, batch = some_examples(name, data, task)
     save_weights(
-        tmp_path / "weights.h5", model_variables(task), describe(config, data), task.constants
+        tmp_path / "weights.h5", model_variables(task), describe(config.model, data), task.constants
     )
     said = export(tmp_path / "weights.h5", tmp_path / "saved")
     assert all(f"  {n} " in said for n in (*task.inputs(), *task.predict(inputs)))
