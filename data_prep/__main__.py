@@ -21,6 +21,7 @@ DATA_SETS = {
     "mnist": mnist,
 }
 COMMANDS = {**DATA_SETS, "check": check}
+SMALLER = "fewer or smaller examples need less"
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.check(args)
         COMMANDS[args.command].run(args)
     except Exception as error:
-        if args.verbosity or (line := error_line(error)) is None:
+        if args.verbosity or (line := error_line(error, SMALLER)) is None:
             raise
         print(line, file=sys.stderr)
         return 1

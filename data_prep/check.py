@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> None:
       DataError: a file is wrong.
     """
     for path in args.files:
-        digest = hdf5.verify(path)
+        digest, attributes, datasets = hdf5.read_verified(path)
         print(f"{path}: {path.stat().st_size:,} bytes, as written: SHA-256 {digest}")
-        for phrase in verify_contents(path):
+        for phrase in _verified(path, attributes, datasets):
             print(f"  {phrase}")
 
 
@@ -54,7 +54,10 @@ def verify_contents(path: Path) -> list[str]:
     Raises:
       DataError: the file is damaged, of an unknown schema, or its contents are wrong.
     """
-    attributes, datasets = hdf5.read(path)
+    return _verified(path, *hdf5.read(path))
+
+
+def _verified(path, attributes, datasets):
     for name, kind in ATTRIBUTES.items():
         if type(attributes.get(name)) is not kind:  # a bool is an int, too
             raise DataError(

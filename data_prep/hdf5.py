@@ -10,6 +10,7 @@ not used: it covers compressed blocks alone, which zlib's checksum covers anyway
 import contextlib
 import hashlib
 import io
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,9 @@ from data_prep.failures import writing
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
 SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
 BLOCK = 1 << 20  # bytes hashed at once
+DEEPEST, MOST = 16, 10_000  # groups within each other, and groups and data sets of a file
+GZIP, SHUFFLE = h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE
+MOST_COMPRESSED = 1032  # bytes that gzip at most makes one of
 
 
 def write(
@@ -109,17 +113,30 @@ def read(path: Path | str) -> tuple[dict[str, str | int], dict[str, np.ndarray]]
     Raises:
       DataError: there is no such file, it is no prepared file, or it is damaged.
     """
-    found, datasets = attributes(path), {}
+    return read_verified(path)[1:]
 
-    def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
-        if isinstance(item, h5py.Dataset):
+
+def read_verified(
+    path: Path | str,
+) -> tuple[str, dict[str, str | int], dict[str, np.ndarray]]:
+    """Reads a prepared file as `read` does, and tells the digest of the bytes that were read.
+
+    Args:
+      path: the file.
+
+    Returns:
+      digest: as of `verify`. attributes, datasets: as of `read`.
+
+    Raises:
+      DataError: as of `read`.
+    """
+    datasets = {}
+    with _opened(path) as (digest, file):
+        for name, item in plain_datasets(path, file).items():
             text = h5py.check_string_dtype(item.dtype)
             with _naming(path, name):
                 datasets[name] = item.asstr()[:] if text else item[:]
-
-    with h5py.File(path) as file:
-        file.visititems(collect)
-    return found, datasets
+        return digest, _attributes(path, file), datasets
 
 
 def attributes(path: Path | str) -> dict[str, str | int]:
@@ -131,9 +148,87 @@ def attributes(path: Path | str) -> dict[str, str | int]:
     Raises:
       DataError: there is no such file, it is no prepared file, or it is damaged.
     """
-    verify(path)
-    with h5py.File(path) as file, _naming(path, "attributes"):
+    with _opened(path) as (_, file):
+        return _attributes(path, file)
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str) -> Iterator[tuple[str, h5py.File]]:
+    """Opens the bytes whose digest is found right, whatever happens to the file meanwhile."""
+    content, digest = _verified(path)
+    with contextlib.ExitStack() as stack:
+        with _naming(path, "structure"):
+            file = stack.enter_context(h5py.File(io.BytesIO(content), "r"))
+        yield digest, file
+
+
+def _attributes(path: Path | str, file: h5py.File) -> dict[str, str | int]:
+    with _naming(path, "attributes"):
         return {name: getattr(v, "item", lambda v=v: v)() for name, v in file.attrs.items()}
+
+
+def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Returns the data sets of an open file by their path in it, all of whose values are there.
+
+    Args:
+      path: the file, for error messages.
+      file: the open file.
+
+    Raises:
+      DataError: it has something else than groups and data sets, each in one place; a data set's
+        values are in another file, or are fewer than its shape says; or there are too many.
+    """
+    datasets, seen, groups = {}, set(), [("", file)]
+    while groups:
+        above, group = groups.pop()
+        for name in group:
+            name, link = f"{above}{name}", group.get(name, getlink=True)
+            if not isinstance(link, h5py.HardLink):
+                raise DataError(f"{path}: {name}: a link to elsewhere; expected its values here")
+            with _naming(path, name):
+                item = file[name]
+                place = h5py.h5o.get_info(item.id).addr
+            if place in seen or place == h5py.h5o.get_info(file.id).addr:
+                raise DataError(f"{path}: {name}: has a second name; expected each thing once")
+            seen.add(place)
+            if len(seen) > MOST:
+                raise DataError(f"{path}: more than {MOST:,} groups and data sets")
+            if isinstance(item, h5py.Dataset):
+                with _naming(path, name):
+                    _check_stored(path, name, item)
+                datasets[name] = item
+            elif isinstance(item, h5py.Group) and len(item):
+                groups.append((f"{name}/", item))
+            else:
+                raise DataError(f"{path}: {name}: neither a data set nor a group that has any")
+            if name.count("/") >= DEEPEST:
+                raise DataError(f"{path}: {name}: more than {DEEPEST} groups within each other")
+    return datasets
+
+
+def _check_stored(path: Path | str, name: str, item: h5py.Dataset) -> None:
+    """Refuses a data set whose values are not in the file."""
+    if item.is_virtual or item.external:
+        raise DataError(f"{path}: {name}: its values are in another file; expected them here")
+    plist = item.id.get_create_plist()
+    filters = {plist.get_filter(i)[0] for i in range(plist.get_nfilters())}
+    if not filters <= {GZIP, SHUFFLE}:
+        raise DataError(f"{path}: {name}: stored with other filters than gzip and shuffle")
+    if item.shape is None:
+        raise DataError(f"{path}: {name}: has no shape; expected an array")
+    bytes_, stored = item.size * item.id.get_type().get_size(), item.id.get_storage_size()
+    if bytes_ > stored * (MOST_COMPRESSED if GZIP in filters else 1):
+        raise DataError(
+            f"{path}: {name}: its shape {item.shape} says {bytes_:,} bytes, and {stored:,} are"
+            " stored; a part is missing"
+        )
+    if item.chunks and item.size:
+        chunks = math.prod(-(-n // of) for n, of in zip(item.shape, item.chunks, strict=True))
+        if item.id.get_num_chunks() != chunks:
+            raise DataError(
+                f"{path}: {name}: {item.id.get_num_chunks():,} of its {chunks:,} chunks are stored;"
+                " a part is missing"
+            )
 
 
 @contextlib.contextmanager
@@ -157,14 +252,21 @@ def verify(path: Path | str) -> str:
     Raises:
       DataError: there is no such file, it has no digest, or another one than its bytes.
     """
+    return _verified(path)[1]
+
+
+def _verified(path: Path | str) -> tuple[bytes, str]:
+    """Returns a prepared file's bytes, and the digest that is right for them."""
     try:
-        with open(path, "rb") as file:
-            block = file.read(USER_BLOCK)
-            digest = _digest(file)
+        content = Path(path).read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; `python -m data_prep` makes it") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    block, digest = (
+        content[:USER_BLOCK],
+        hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest(),
+    )
     if block != _user_block(digest):
         if not block.startswith(SEAL):
             raise DataError(
@@ -175,7 +277,7 @@ def verify(path: Path | str) -> str:
             f"{path}: damaged, or changed after it was prepared: its digest does not fit its"
             " bytes; prepare it again: `python -m data_prep --help`"
         )
-    return digest
+    return content, digest
 
 
 def _user_block(digest: str) -> bytes:
