@@ -236,6 +236,8 @@ def _naming(path: Path | str, what: str) -> Iterator[None]:
     """Within it, what HDF5 says of something that is not of this program names the file."""
     try:
         yield
+    except DataError:
+        raise
     except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
 

@@ -7,6 +7,7 @@ Modules:
     lists      reads a list of puzzles, each with exactly one solution
     puzzles    the units of the grid, and the parser of lists
     generator  makes puzzles
+    hard       makes hard puzzles by local search
     solver     solves puzzles and counts their solutions
-    symmetry   finds puzzles that are equivalent to each other
+    symmetry   finds puzzles that are equivalent to each other, and turns puzzles
 """

@@ -150,7 +150,7 @@ def test_what_no_schema_has_is_named(written):
 def test_groups_without_end_are_refused_at_once(written, monkeypatch):
     deep = {"deep": lambda file: file.create_dataset("a/" * 3000 + "b", data=[1])}
     start = time.process_time()
-    assert_refused(written, deep, "more than 16 groups within each other")
+    assert_refused(written, deep, "[a/]+: more than 16 groups within each other")
     assert time.process_time() - start < 10  # a minute, if they were all visited
     monkeypatch.setattr(hdf5, "MOST", 50)
     wide = {"wide": lambda file: [file.create_dataset(f"w/{i}", data=1) for i in range(50)]}
@@ -178,7 +178,7 @@ def assert_refused(path, changes, message):
         with h5py.File(path, "a") as file:
             change(file)
         seal(path)
-        with pytest.raises(DataError, match=rf"file\.h5: .*{message}"):
+        with pytest.raises(DataError, match=rf"file\.h5: {message}"):
             hdf5.read(path)
         with h5py.File(path) as file, pytest.raises(DataError, match=message):
             hdf5.plain_datasets(path, file)
