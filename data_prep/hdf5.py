@@ -203,7 +203,7 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
                 raise DataError(f"{path}: {name}: neither a data set nor a group that has any")
             if name.count("/") >= DEEPEST:
                 raise DataError(f"{path}: {name}: more than {DEEPEST} groups within each other")
-    return datasets
+    return dict(sorted(datasets.items(), key=lambda named: named[0].split("/")))
 
 
 def _check_stored(path: Path | str, name: str, item: h5py.Dataset) -> None:
