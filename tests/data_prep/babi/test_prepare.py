@@ -140,7 +140,8 @@ def test_a_url_is_downloaded_beside_the_file(tmp_path):
             server.shutdown()
     _, attributes = contents(out)
     assert (attributes["source"], attributes["sha256"]) == (url, input_files.checksum(archive))
-    assert sorted(file.name for file in out.parent.iterdir()) == ["babi.h5", "babi.tar.gz", "babi.tar.gz.url"]
+    beside = sorted(file.name for file in out.parent.iterdir())
+    assert beside == ["babi.h5", "babi.tar.gz", "babi.tar.gz.url"]
 
 
 # Wrong input.
