@@ -16,6 +16,8 @@ COMMANDS = {
     for name, module in find(Path(__file__).parent, "add_arguments", "prepare").items()
 }
 
+SMALLER = "fewer or smaller examples need less"
+
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_options(args)
         COMMANDS[args.command].run(args)
     except Exception as error:
-        if args.verbosity or (line := error_line(error)) is None:
+        if args.verbosity or (line := error_line(error, SMALLER)) is None:
             raise
         print(line, file=sys.stderr)
         return 1

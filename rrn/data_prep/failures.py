@@ -32,21 +32,22 @@ AGAIN = "make room there, and give the same command again"
 SMALLER = "a smaller batch_size or a smaller model needs less"
 
 
-def error_line(error: BaseException) -> str | None:
+def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
     """Says what has failed.
 
     Args:
       error: what was raised.
+      smaller: what needs less memory.
 
     Returns:
       `error: ` and what has failed, one line but for lines that the error itself indents; None if
       nobody could foresee it.
     """
     if _is_tensorflows(error):
-        return f"error: {_tensorflows(error)}"
+        return f"error: {_tensorflows(error, smaller)}"
     if not isinstance(error, FORESEEN) and not _is_of_h5py(error):
         return None
-    return f"error: {_words(error)}"
+    return f"error: {_words(error, smaller)}"
 
 
 @contextlib.contextmanager
@@ -67,9 +68,9 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _words(error):
+def _words(error, smaller):
     if isinstance(error, MemoryError):
-        return f"memory: {_first_line(error) or 'not enough'}; {SMALLER}"
+        return f"memory: {_first_line(error) or 'not enough'}; {smaller}"
     if isinstance(error, OSError):
         what = error.strerror or _first_line(error)
         hint = f"; {AGAIN}" if error.errno in FULL else ""
@@ -82,12 +83,12 @@ def _words(error):
     return "\n".join([first, *(line if line[:1] == " " else f"  {line}" for line in others)])
 
 
-def _tensorflows(error):
+def _tensorflows(error, smaller):
     what = _first_line(error)
     if "No space left" in what:  # after the file and a semicolon
         return f"{what.replace('; No space', ': No space')}; {AGAIN}"
     if type(error).__name__ == "ResourceExhaustedError":
-        return f"memory: {what}; {SMALLER}"
+        return f"memory: {what}; {smaller}"
     return f"TensorFlow: {type(error).__name__}: {what}"
 
 

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import io
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +23,9 @@ from rrn.data_prep import DataError
 from rrn.data_prep.failures import writing
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
+DEEPEST, MOST = 16, 10_000  # groups within each other, and groups and data sets of a file
+GZIP, SHUFFLE = h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE
+MOST_COMPRESSED = 1032  # bytes that gzip at most makes one of
 SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
 
 
@@ -133,18 +137,80 @@ def read(path: Path | str) -> Contents:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     digest, datasets = _verify(path, content), {}
-
-    def collect(name: str, item: h5py.Dataset | h5py.Group) -> None:
-        if isinstance(item, h5py.Dataset):
+    with contextlib.ExitStack() as stack:
+        with _naming(path, "structure"):
+            file = stack.enter_context(h5py.File(io.BytesIO(content)))
+        with _naming(path, "attributes"):
+            attributes = {n: getattr(v, "item", lambda v=v: v)() for n, v in file.attrs.items()}
+        for name, item in plain_datasets(path, file).items():
             text = h5py.check_string_dtype(item.dtype)
             with _naming(path, name):
                 datasets[name] = item.asstr()[:] if text else item[:]
-
-    with h5py.File(io.BytesIO(content)) as file:
-        with _naming(path, "attributes"):
-            attributes = {n: getattr(v, "item", lambda v=v: v)() for n, v in file.attrs.items()}
-        file.visititems(collect)
     return Contents(str(path), len(content), digest, attributes, datasets)
+
+
+def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Returns the data sets of an open file by their path in it, all of whose values are there.
+
+    Args:
+      path: the file, for error messages.
+      file: the open file.
+
+    Raises:
+      DataError: it has something else than groups and data sets, each in one place; a data set's
+        values are in another file, or are fewer than its shape says; or there are too many.
+    """
+    datasets, seen, groups = {}, set(), [("", file)]
+    while groups:
+        above, group = groups.pop()
+        for name in group:
+            name, link = f"{above}{name}", group.get(name, getlink=True)
+            if not isinstance(link, h5py.HardLink):
+                raise DataError(f"{path}: {name}: a link to elsewhere; expected its values here")
+            with _naming(path, name):
+                item = file[name]
+                place = h5py.h5o.get_info(item.id).addr
+            if place in seen or place == h5py.h5o.get_info(file.id).addr:
+                raise DataError(f"{path}: {name}: has a second name; expected each thing once")
+            seen.add(place)
+            if len(seen) > MOST:
+                raise DataError(f"{path}: more than {MOST:,} groups and data sets")
+            if isinstance(item, h5py.Dataset):
+                with _naming(path, name):
+                    _check_stored(path, name, item)
+                datasets[name] = item
+            elif isinstance(item, h5py.Group) and len(item):
+                groups.append((f"{name}/", item))
+            else:
+                raise DataError(f"{path}: {name}: neither a data set nor a group that has any")
+            if name.count("/") >= DEEPEST:
+                raise DataError(f"{path}: {name}: more than {DEEPEST} groups within each other")
+    return dict(sorted(datasets.items(), key=lambda named: named[0].split("/")))
+
+
+def _check_stored(path: Path | str, name: str, item: h5py.Dataset) -> None:
+    """Refuses a data set whose values are not in the file."""
+    if item.is_virtual or item.external:
+        raise DataError(f"{path}: {name}: its values are in another file; expected them here")
+    plist = item.id.get_create_plist()
+    filters = {plist.get_filter(i)[0] for i in range(plist.get_nfilters())}
+    if not filters <= {GZIP, SHUFFLE}:
+        raise DataError(f"{path}: {name}: stored with other filters than gzip and shuffle")
+    if item.shape is None:
+        raise DataError(f"{path}: {name}: has no shape; expected an array")
+    bytes_, stored = item.size * item.id.get_type().get_size(), item.id.get_storage_size()
+    if bytes_ > stored * (MOST_COMPRESSED if GZIP in filters else 1):
+        raise DataError(
+            f"{path}: {name}: its shape {item.shape} says {bytes_:,} bytes, and {stored:,} are"
+            " stored; a part is missing"
+        )
+    if item.chunks and item.size:
+        chunks = math.prod(-(-n // of) for n, of in zip(item.shape, item.chunks, strict=True))
+        if item.id.get_num_chunks() != chunks:
+            raise DataError(
+                f"{path}: {name}: {item.id.get_num_chunks():,} of its {chunks:,} chunks are stored;"
+                " a part is missing"
+            )
 
 
 @contextlib.contextmanager
@@ -152,6 +218,8 @@ def _naming(path: Path | str, what: str) -> Iterator[None]:
     """Within it, what HDF5 says of something that is not of this program names the file."""
     try:
         yield
+    except DataError:
+        raise
     except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
 

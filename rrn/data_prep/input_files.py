@@ -31,7 +31,8 @@ def is_url(source: str) -> bool:
 def locate(source: str, download_folder: Path, sha256: str | None = None) -> Path:
     """Returns the local archive or folder that `source` names.
 
-    A URL is downloaded into `download_folder`, unless the file is already there.
+    A URL is downloaded into `download_folder`, unless it was before. A file with ".url" after its
+    name keeps the download's checksum and URL, so that a file from elsewhere is not taken for it.
 
     Args:
       source: path of an archive or a folder, or an http or https URL of an archive.
@@ -39,14 +40,17 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
       sha256: the checksum (64 hexadecimal digits) that the archive must have, if known.
 
     Raises:
-      DataError: there is no such file, the checksum differs, or the download failed.
+      DataError: there is no such file, the checksum differs, the download failed, or another file
+        is where it would be.
     """
     if is_url(source):
         path = download_folder / Path(urllib.parse.urlsplit(source).path).name
         if path == download_folder:
             raise DataError(f"{source}: names no file; give an archive's URL")
-        if not path.exists():
-            return download(source, path, sha256)
+        if not _is_download(path, source, sha256):
+            download(source, path, sha256)
+            _record(path).write_text(f"{checksum(path)} {source}\n")
+            return path
         print(f"{path}: downloaded earlier, used again")
     else:
         path = Path(source)
@@ -57,6 +61,26 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
             raise DataError(f"{source}: a folder has no checksum; leave out --sha256 {sha256}")
         _verify(path, sha256)
     return path
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(f"{path.name}.url")
+
+
+def _is_download(path: Path, url: str, sha256: str | None) -> bool:
+    """Returns whether a file is that of a URL; False if it is to be downloaded."""
+    if not path.exists():
+        return False
+    found, record = checksum(path), _record(path)
+    digest, _, origin = record.read_text().strip().partition(" ") if record.exists() else ("",) * 3
+    if digest == found and origin != url:
+        return False  # another URL's download, which can be had again
+    if digest != found and (sha256 is None or sha256.lower() != found):
+        raise DataError(
+            f"{path}: not as downloaded from {url}; give --source {path} to read this file, or move"
+            " it away"
+        )
+    return True
 
 
 def checksum(path: Path) -> str:
@@ -121,7 +145,8 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
                 if member.isfile() and wanted(member.name):
                     if member.name in members:
                         raise DataError(f"{path}: has two files {member.name}; keep one of them")
-                    members[member.name] = archive.extractfile(member).read()
+                    file = archive.extractfile(member)  # in blocks: its declared size may be wrong
+                    members[member.name] = b"".join(iter(lambda: file.read(BLOCK), b""))  # noqa: B023
             while stream.read(BLOCK):  # at the end gzip compares its checksum
                 pass
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error) as error:
@@ -152,12 +177,32 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
+    record = _record(part)
+    if record.exists() and record.read_text() != url:
+        part.unlink(missing_ok=True)
+    record.write_text(url)
+    try:
+        _download(url, part)
+        if sha256:
+            try:
+                _verify(part, sha256)
+            except DataError:
+                part.unlink()  # a continued download would stay wrong
+                raise
+        os.replace(part, path)
+    finally:
+        if not part.exists():
+            record.unlink()
+    return path
+
+
+def _download(url: str, part: Path) -> None:
     while True:
         before = _size(part)
         problem = None
         try:
             if _fetch(url, part):
-                break
+                return
         except urllib.error.HTTPError as error:
             raise DataError(f"{url}: the server answers {error.code} {error.reason}") from error
         except (OSError, http.client.HTTPException) as error:
@@ -168,14 +213,6 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
                 f"{url}: the download broke off after {arrived:,} bytes"
                 f" ({problem or 'connection closed'}); run the command again to go on from there"
             )
-    if sha256:
-        try:
-            _verify(part, sha256)
-        except DataError:
-            part.unlink()  # a continued download would stay wrong
-            raise
-    os.replace(part, path)
-    return path
 
 
 def _fetch(url: str, part: Path) -> bool:

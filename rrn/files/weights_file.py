@@ -27,6 +27,7 @@ import h5py
 import numpy as np
 
 from rrn.data_prep.failures import writing
+from rrn.data_prep.hdf5 import plain_datasets
 
 CONSTANTS = "constants"  # the group; no variable is called so
 HDF5 = b"\x89HDF\r\n\x1a\n"  # how a file begins that has no user block
@@ -102,16 +103,12 @@ def read_weights(path: str | Path) -> Weights:
         raise ValueError(f"{path}: not a readable weights file: {error.strerror}") from None
     _verify(path, content)
     arrays = {}
-
-    def collect(name, item):
-        if isinstance(item, h5py.Dataset):
+    with h5py.File(io.BytesIO(content), "r") as file:
+        for name, item in plain_datasets(path, file).items():
             with _naming(path, name):
                 array = item.asstr()[()] if item.dtype.kind == "O" else item[()]
                 arrays[name] = np.asarray(array)
             _check(path, name, arrays[name])
-
-    with h5py.File(io.BytesIO(content), "r") as file:
-        file.visititems(collect)
         with _naming(path, "attributes"):
             attributes = {name: _attribute(value) for name, value in file.attrs.items()}
     prefix = f"{CONSTANTS}/"

@@ -1,5 +1,7 @@
 """Files are written whole or not at all."""
 
+import time
+
 import h5py
 import numpy as np
 import pytest
@@ -102,3 +104,99 @@ def test_a_file_that_others_change_or_make_is_refused(written):
         hdf5.read(written.with_name("nothing.h5"))
     with pytest.raises(DataError, match="Is a directory"):
         hdf5.read(written.parent)
+
+
+# All values are in the file, each in one place.
+
+
+def test_values_in_another_file_are_named(written, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    with h5py.File(elsewhere, "w") as file:
+        file["numbers"] = np.arange(3)
+    layout = h5py.VirtualLayout((3,), int)
+    layout[:] = h5py.VirtualSource(str(elsewhere), "numbers", (3,))[:]
+    changes = {
+        "virtual": lambda file: file.create_virtual_dataset("new", layout),
+        "external": lambda file: file.create_dataset(
+            "new", [3], "u1", external=[(str(elsewhere), 0, h5py.h5f.UNLIMITED)]
+        ),
+    }
+    assert_refused(written, changes, "new: its values are in another file")
+
+
+def test_links_and_second_names_are_named(written, tmp_path):
+    changes = {
+        "external": lambda file: file.__setitem__("new", h5py.ExternalLink("a.h5", "/a")),
+        "soft": lambda file: file.__setitem__("new", h5py.SoftLink("/numbers")),
+    }
+    assert_refused(written, changes, "new: a link to elsewhere")
+    changes = {
+        "array": lambda file: file.__setitem__("other", file["numbers"]),
+        "circle": lambda file: file.__setitem__("other", file["/"]),
+    }
+    assert_refused(written, changes, r"\w+: has a second name")
+
+
+def test_what_no_schema_has_is_named(written):
+    changes = {
+        "empty group": lambda file: file.create_group("new"),
+        "type": lambda file: file.__setitem__("new", np.dtype("f4")),
+    }
+    assert_refused(written, changes, "new: neither a data set nor a group that has any")
+    filters = {"lzf": lambda file: file.create_dataset("new", data=[1], compression="lzf")}
+    assert_refused(written, filters, "new: stored with other filters than gzip and shuffle")
+    empty = {"empty": lambda file: file.__setitem__("new", h5py.Empty("f4"))}
+    assert_refused(written, empty, "new: has no shape")
+
+
+def test_groups_without_end_are_refused_at_once(written, monkeypatch):
+    deep = {"deep": lambda file: file.create_dataset("a/" * 3000 + "b", data=[1])}
+    start = time.process_time()
+    assert_refused(written, deep, "[a/]+: more than 16 groups within each other")
+    assert time.process_time() - start < 10  # a minute, if they were all visited
+    monkeypatch.setattr(hdf5, "MOST", 50)
+    wide = {"wide": lambda file: [file.create_dataset(f"w/{i}", data=1) for i in range(50)]}
+    assert_refused(written, wide, "more than 50 groups and data sets")
+
+
+def test_declared_sizes_are_compared_with_what_is_there(written):
+    def half_written(file):
+        file.create_dataset("new", [1 << 14], "i4", chunks=(1 << 12,), compression="gzip")[:1] = 1
+
+    changes = {
+        "8 TB": lambda file: file.create_dataset("new", [1 << 40], "i8"),
+        "8 TB in chunks": lambda file: file.create_dataset(
+            "new", [1 << 40], "i8", chunks=(1 << 20,), compression="gzip"
+        ),
+        "three of four chunks are not there": half_written,
+    }
+    assert_refused(written, changes, "new: .*; a part is missing")
+
+
+def assert_refused(path, changes, message):
+    """Though the digest is right, in prepared files and in weights files."""
+    good = path.read_bytes()
+    for change in changes.values():
+        with h5py.File(path, "a") as file:
+            change(file)
+        seal(path)
+        with pytest.raises(DataError, match=rf"file\.h5: {message}"):
+            hdf5.read(path)
+        with h5py.File(path) as file, pytest.raises(DataError, match=message):
+            hdf5.plain_datasets(path, file)
+        path.write_bytes(good)
+
+
+def test_what_is_verified_is_what_is_read(written, monkeypatch):
+    """Though another file comes to its place meanwhile."""
+    digest, verified = hdf5.verify(written), hdf5._verified
+
+    def replaced(path):
+        content = verified(path)
+        path.write_bytes(b"another file")
+        return content
+
+    monkeypatch.setattr(hdf5, "_verified", replaced)
+    found, attributes, datasets = hdf5.read_verified(written)
+    assert found == digest and attributes["schema"] == "s"
+    np.testing.assert_array_equal(datasets["numbers"], np.arange(5000))

@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import itertools
 import re
+import tarfile
 import threading
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.requests.append(self.headers.get("Range"))
-        if self.path != "/data.bin":
+        if self.path.partition("?")[0] != "/data.bin":
             self.send_error(404)
             return
         match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or "")
@@ -163,3 +164,41 @@ def test_checksum(tmp_path):
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert input_files.checksum(tmp_path / "file") == expected
     assert input_files.checksum(tmp_path) == ""
+
+
+def test_a_download_is_used_again_for_its_own_url_alone(server, tmp_path, capsys):
+    path = input_files.locate(server.url, tmp_path)
+    other = server.url.replace("/data.bin", "/other/data.bin")
+    with pytest.raises(DataError, match=r"/other/data\.bin: the server answers 404"):
+        input_files.locate(other, tmp_path)
+    assert input_files.locate(server.url + "?v=2", tmp_path) == path
+    assert "used again" not in capsys.readouterr().out
+    path.write_bytes(b"changed")
+    for url in server.url, server.url + "?v=2":
+        with pytest.raises(DataError, match=r"data\.bin: not as downloaded from .*; give --source"):
+            input_files.locate(url, tmp_path)
+    assert path.read_bytes() == b"changed"
+
+
+def test_a_file_from_elsewhere_is_not_taken_for_a_download(server, tmp_path):
+    (tmp_path / "data.bin").write_bytes(CONTENT)
+    with pytest.raises(DataError, match=r"data\.bin: not as downloaded from http"):
+        input_files.locate(server.url, tmp_path)
+    assert input_files.locate(server.url, tmp_path, SHA256) == tmp_path / "data.bin"
+    assert server.requests == []
+
+
+def test_a_part_of_another_url_is_not_gone_on_with(server, tmp_path):
+    (tmp_path / "data.bin.part").write_bytes(b"another file's beginning")
+    (tmp_path / "data.bin.part.url").write_text("http://elsewhere/data.bin")
+    path = input_files.download(server.url, tmp_path / "data.bin")
+    assert path.read_bytes() == CONTENT and server.requests == [None]
+    assert [file.name for file in tmp_path.iterdir()] == ["data.bin"]
+
+
+def test_a_member_that_declares_more_than_is_there(tmp_path):
+    member = tarfile.TarInfo("top/qa1_train.txt")
+    member.size = 8 << 40
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(member.tobuf() + bytes(2048)))
+    with pytest.raises(DataError, match=r"a\.tar\.gz: not a whole \.tar\.gz archive"):
+        input_files.read_members(tmp_path / "a.tar.gz", lambda name: True)

@@ -11,11 +11,13 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
+from rrn.data_prep.babi.stories import words
 from rrn.files.data import read_prepared
 from rrn.files.weights import model_variables, save_weights
 from rrn.models import describe, load
 from rrn.models.export import export
 from rrn.tasks import create_task
+from rrn.tasks.babi.text import token_ids
 from tests.compare import assert_close, randomize
 from tests.helpers import ROOT, load_config, make_small
 
@@ -189,6 +191,49 @@ def test_lines_stops_and_case_make_no_difference(babi):
     assert once["answer"].numpy().tolist() == [b"office"]
     unknown = [ask(babi, f"{name} went to the office.")["probabilities"] for name in ("Bo", "Ed")]
     np.testing.assert_array_equal(*unknown)
+
+
+FACTS = "John took the milk", "John went to the office", "John left the milk there"
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "1. {}\n2. {}\n3. {}",
+        "1. {}. 2. {}. 3. {}.",
+        "1 {}.\n2 {}.\n3 {}.\n",
+        "(1) {}! (2) {}! (3) {}!",
+        "1) {}; 2) {}; 3) {}",
+        "- {}\r\n- {}\r\n- {}",
+        "{}。{}。{}。",
+        "{}!\u00a0{}!{}!",
+    ],
+)
+def test_sentences_are_split_as_people_write_them(babi, story):
+    plain = ask(babi, ". ".join(FACTS), "Where is the milk?")
+    told = ask(babi, story.format(*FACTS), "4. Where is the milk\uff1f")
+    np.testing.assert_allclose(told["probabilities"], plain["probabilities"], atol=1e-6)
+    assert told["answer"].numpy().tolist() == [b"office"]
+    assert told["unknown_words"].numpy().tolist() == [b""]
+
+
+def test_words_are_those_of_the_preparation(babi):
+    sentences = ["Where is the milk?", "Zoë WENT  there.", "a;b!c", "Mary 3 milk。", "१ mary।"]
+    vocabulary = tf.constant(["<unk>", *sorted({w for s in sentences for w in words(s)})])
+    ids, lengths, unknown = token_ids(tf.constant(sentences), vocabulary)
+    for row, length, sentence in zip(ids.numpy(), lengths.numpy(), sentences, strict=True):
+        assert [vocabulary.numpy()[i].decode() for i in row[:length]] == words(sentence)
+    assert set(unknown.numpy()) == {b""}
+
+
+def test_unknown_words_are_named(babi, tmp_path):
+    export(ROOT / "pretrained/babi.h5", tmp_path / "saved")
+    asked = {
+        "story": tf.constant(["1. Zed went to the office. Mary took the Milk", FACTS[0]]),
+        "question": tf.constant(["Where is Quux?", "Where is John?"]),
+    }
+    for model in babi, tf.saved_model.load(str(tmp_path / "saved")):
+        assert model.predict(asked)["unknown_words"].numpy().tolist() == [b"zed quux", b""]
 
 
 def test_of_a_long_story_the_last_facts_count(babi):

@@ -2,7 +2,8 @@
 
     python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --out data/babi.h5
 
-reads one folder of the archive (its stories in English) and writes one HDF5 file.
+reads one folder of the archive (without `--folder` one of its stories in English) and writes one
+HDF5 file.
 
 Schema "babi", version 1. File attributes:
 
@@ -33,7 +34,8 @@ Datasets, with V words, S sentences of at most L words, Q questions, F facts and
     {split}/story_start [stories + 1] int32. Story s has facts[story_start[s]:story_start[s + 1]].
     {split}/supporting  [P] int32. Supporting facts, as positions among the story's facts.
     {split}/supporting_start [Q + 1] int32. Question q has
-                        supporting[supporting_start[q]:supporting_start[q + 1]].
+                        supporting[supporting_start[q]:supporting_start[q + 1]]; none where the file
+                        does not tell them. Training and evaluation do not need them.
 
 So the facts that question q may use are, with s = story[q],
 facts[story_start[s] : story_start[s] + num_facts[q]].
@@ -70,7 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path("data/babi.h5"), help="file to write (%(default)s)"
     )
     parser.add_argument(
-        "--folder", choices=FOLDERS, default="en-valid-10k", help="in the archive (%(default)s)"
+        "--folder",
+        choices=FOLDERS,
+        metavar="F",
+        default="en-valid-10k",
+        help=f"in the archive, one of {', '.join(FOLDERS)} (%(default)s)",
     )
     parser.add_argument(
         "--supplement",
@@ -134,6 +140,14 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.seed < 0:
         raise DataError(f"--seed {args.seed}: a seed is at least 0")
+    if not args.folder.startswith("en") and (
+        args.source == "simulated"
+        or (args.supplement or "").partition(":")[0] in ("en", "simulated")
+    ):
+        raise DataError(
+            f"--folder {args.folder}: its stories are not in plain English, as those of"
+            f" {'--source simulated' if args.source == 'simulated' else '--supplement'} are"
+        )
     if args.source == "simulated":
         if args.supplement is not None or args.sha256 is not None or args.allow_missing:
             raise DataError(
@@ -188,6 +202,9 @@ def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:
         lines.append(f"{split:8}{questions:12,}{stories:12,}{facts:12,}")
     words, sentences = len(datasets["vocabulary"]), len(datasets["sentences/length"])
     lines.append(f"{words:,} words in the vocabulary, {sentences:,} distinct sentences")
+    starts = [datasets[f"{split}/supporting_start"] for split in SPLITS]
+    if untold := sum(np.count_nonzero(np.diff(start) == 0) for start in starts):
+        lines.append(f"{untold:,} questions without supporting facts, which nothing here needs")
     return "\n".join([*lines, *notes])
 
 

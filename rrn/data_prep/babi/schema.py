@@ -52,7 +52,7 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
         _check_split(split, own, len(tokens), len(words))
     verified.append(
         "questions in order of task and story, with answers of the vocabulary, facts of their"
-        " story, and supporting facts that are told before them"
+        " story, and supporting facts, if known, that are told before them"
     )
     return verified
 
@@ -60,7 +60,7 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
 def _check_split(split: str, own: dict[str, np.ndarray], sentences: int, words: int) -> None:
     starts, story, task = own["story_start"], own["story"], own["task"]
     _check_starts(f"{split}/story_start", starts, len(own["facts"]), least=1)
-    _check_starts(f"{split}/supporting_start", own["supporting_start"], len(own["supporting"]), 1)
+    _check_starts(f"{split}/supporting_start", own["supporting_start"], len(own["supporting"]), 0)
     check_range(f"{split}/task", task, 1, 21)
     check_range(f"{split}/question", own["question"], 0, sentences)
     check_range(f"{split}/facts", own["facts"], 0, sentences)

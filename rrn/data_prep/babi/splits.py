@@ -15,13 +15,20 @@ from rrn.data_prep.babi import simulator
 from rrn.data_prep.babi.doubts import doubts
 from rrn.data_prep.babi.stories import SPLITS, TASKS, Story, parse_stories
 
-# The files of each folder and about how many questions each holds. Where there is no validation
-# file, a tenth of the training stories becomes validation.
+# The files of each kind of folder and about how many questions each holds. Where there is no
+# validation file, a tenth of the training stories becomes validation.
+SIZES = {
+    "-valid-10k": {"train": 9000, "valid": 1000, "test": 1000},
+    "-10k": {"train": 10000, "test": 1000},
+    "-valid": {"train": 900, "valid": 100, "test": 1000},
+    "": {"train": 1000, "test": 1000},
+}
+# English, Hindi, and English with other letters; "nosf": without supporting facts.
 FOLDERS = {
-    "en-valid-10k": {"train": 9000, "valid": 1000, "test": 1000},
-    "en-10k": {"train": 10000, "test": 1000},
-    "en-valid": {"train": 900, "valid": 100, "test": 1000},
-    "en": {"train": 1000, "test": 1000},
+    f"{language}{size}{without}": files
+    for language in ("en", "hn", "shuffled")
+    for size, files in SIZES.items()
+    for without in ("", "-nosf")
 }
 FILE_NAME = re.compile(r"qa[0-9]+_(.*_)?(train|valid|test)\.txt")
 

@@ -1,5 +1,7 @@
 """bAbI's stories, and how their text files are read."""
 
+import codecs
+import itertools
 import re
 import sys
 from collections.abc import Mapping
@@ -11,6 +13,11 @@ from rrn.data_prep.babi.schema import UNKNOWN
 TASKS = range(1, 21)
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 LONGEST = 255  # words in a sentence, because lengths are stored as uint8
+FACT_ENDS, QUESTION_ENDS = ".!;。！；।", "?？"  # noqa: RUF001
+# What a file has whose line numbers run through all its stories: more questions than the published
+# stories, of which none has more than 12, or some, of which none refers to what is before another.
+MOST_QUESTIONS, SOME_QUESTIONS = 12, 4
+_WITHOUT_MARKS = dict.fromkeys(map(ord, FACT_ENDS + QUESTION_ENDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,8 @@ class Question:
       text: the question, with its question mark.
       answer: one word, or a list such as "milk,apple".
       num_facts: how many facts of the story are told before the question.
-      supporting: positions of the supporting facts, from 0, among the story's facts.
+      supporting: positions of the supporting facts, from 0, among the story's facts; none where
+        the file does not tell them.
     """
 
     text: str
@@ -54,15 +62,20 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         1 Mary moved to the bathroom.
         2 Where is Mary?<tab>bathroom<tab>1
 
+    Supporting facts may be missing, and may have commas between them. Blank lines and a byte order
+    mark are passed over.
+
     Args:
       data: the file's bytes, UTF-8.
       task: the task, 1 to 20.
       file: the file's name, for error messages.
 
     Raises:
-      DataError: a line is malformed, or the file is empty or ends within a story.
+      DataError: a line is malformed, the file is empty or ends within a story, or its line numbers
+        run on through several stories.
     """
-    if not data:
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if not data.strip():
         raise DataError(f"{file}: empty; expected lines like '1 Mary moved to the bathroom.'")
     if not data.endswith(b"\n"):
         raise DataError(
@@ -74,6 +87,8 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
     line, last = 0, 0
     try:
         for line, raw in enumerate(data.splitlines(), start=1):  # noqa: B007 (used in the error)
+            if not raw.strip():
+                continue
             number, text = _split_number(raw, last)
             if number == 1 and last:
                 stories.append(_end_story(task, facts, questions))
@@ -87,7 +102,22 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         stories.append(_end_story(task, facts, questions))
     except DataError as error:
         raise DataError(f"{file}, line {line}: {error}") from None
+    if len(stories) == 1 and _looks_like_several(*stories):
+        raise DataError(
+            f"{file}: its line numbers run from 1 to {last} and never start again, which makes one"
+            f" story of {len(facts)} facts and {len(questions)} questions; expected the lines of"
+            " each story to be numbered from 1"
+        )
     return stories
+
+
+def _looks_like_several(story: Story) -> bool:
+    questions = story.questions
+    refers_back = any(
+        min(question.supporting, default=earlier.num_facts) < earlier.num_facts
+        for earlier, question in itertools.pairwise(questions)
+    )
+    return len(questions) > (MOST_QUESTIONS if refers_back else SOME_QUESTIONS - 1)
 
 
 def _end_story(task: int, facts: list[str], questions: list[Question]) -> Story:
@@ -113,32 +143,30 @@ def _split_number(raw: bytes, last: int) -> tuple[int, str]:
 
 
 def _parse_fact(text: str) -> str:
-    if not text.rstrip().endswith("."):
+    if not text.rstrip().endswith(tuple(FACT_ENDS)):
         raise DataError(
-            f"{text!r} is neither a fact, which ends with '.', nor a question with its answer and"
-            " supporting facts, separated by tabs"
+            f"{text!r} is neither a fact, which ends with '.', nor a question with its answer and,"
+            " where they are known, its supporting facts, separated by tabs"
         )
     return _checked_sentence(text)
 
 
 def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     fields = text.split("\t")
-    if len(fields) != 3:
+    if len(fields) not in (2, 3):
         raise DataError(
-            f"{text!r} has {len(fields)} fields separated by tabs; expected 3: question, answer,"
-            " supporting facts"
+            f"{text!r} has {len(fields)} fields separated by tabs; expected 2 or 3: question,"
+            " answer and, where they are known, supporting facts"
         )
-    question, answer, supporting = fields
-    if not question.rstrip().endswith("?"):
+    question, answer, supporting = [*fields, ""][:3]
+    if not question.rstrip().endswith(tuple(QUESTION_ENDS)):
         raise DataError(f"question {question!r} does not end with '?'")
     if len(answer.split()) != 1:
         raise DataError(f"answer {answer!r}; expected one word, or a list such as 'milk,apple'")
     _refuse_unknown(answer)
     if not fact_at:
         raise DataError(f"question {question!r} comes before any fact")
-    numbers = supporting.split()
-    if not numbers:
-        raise DataError(f"question {question!r} has no supporting fact; expected line numbers")
+    numbers = supporting.replace(",", " ").split()
     for number in numbers:
         if number not in fact_at:
             raise DataError(
@@ -166,9 +194,9 @@ def _checked_sentence(text: str) -> str:
 
 
 def words(sentence: str) -> list[str]:
-    """Returns the words of a sentence in lower case, without '.' and '?'.
+    """Returns the words of a sentence in lower case, without the marks that end sentences.
 
     Args:
       sentence: a fact or a question.
     """
-    return sentence.lower().replace(".", "").replace("?", "").split()
+    return sentence.lower().translate(_WITHOUT_MARKS).split()

@@ -9,6 +9,7 @@ Modules:
     formats    the forms that puzzles have in text
     puzzles    the units of the grid, and contradictions in it
     generator  makes puzzles
+    hard       makes hard puzzles by local search
     solver     solves puzzles and counts their solutions
-    symmetry   finds puzzles that are equivalent to each other
+    symmetry   finds puzzles that are equivalent to each other, and turns puzzles
 """

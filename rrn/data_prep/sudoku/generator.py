@@ -28,15 +28,27 @@ def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray,
     while count > 0:
         blank = np.zeros((min(count, BATCH), 81), np.uint8)
         solutions, _ = solve(blank, max_solutions=1, rng=rng)
-        puzzles = _blank_cells(solutions, rng)
+        wanted = rng.integers(FEWEST, MOST + 1, size=len(solutions))
+        puzzles = blank_cells(solutions, wanted, rng)
         fits = np.count_nonzero(puzzles, axis=1) <= MOST
         count -= np.count_nonzero(fits)
         yield puzzles[fits], solutions[fits]
 
 
-def _blank_cells(solutions, rng):
+def blank_cells(
+    solutions: np.ndarray, wanted: np.ndarray | int, rng: np.random.Generator
+) -> np.ndarray:
+    """Blanks cells of solved grids in random order, where the solution stays the only one.
+
+    Args:
+      solutions: [puzzles, 81] uint8.
+      wanted: [puzzles] or for all, how many givens to stop at.
+      rng: the source of all random choices.
+
+    Returns:
+      [puzzles, 81] uint8. Where no further cell can be blanked there are more givens than wanted.
+    """
     puzzles = solutions.copy()
-    wanted = rng.integers(FEWEST, MOST + 1, size=len(puzzles))
     order = rng.permuted(np.tile(np.arange(81), (len(puzzles), 1)), axis=1)
     for cell in order.T:
         rows = np.flatnonzero(np.count_nonzero(puzzles, axis=1) > wanted)

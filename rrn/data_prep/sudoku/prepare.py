@@ -2,6 +2,7 @@
 
     python -m data_prep sudoku --clues sudoku17.txt.gz --out data/sudoku.h5
     python -m data_prep sudoku --generate 10000 --out data/sudoku.h5
+    python -m data_prep sudoku --generate 10000 --hard --out data/hard.h5
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 --out data/hard.h5
 
 reads a list of puzzles with one solution each, or makes such puzzles, or reads a list for each
@@ -12,6 +13,10 @@ validation and test may be equivalent to one of another list. With `--mixed` the
 examples of another prepared file's training split besides, drawn at random, of which
 `--mixed_share` says how large a share of all they are; none is of a puzzle that is equivalent to
 one of validation or test.
+
+With `--generate N --hard` the puzzles are as hard as those that players rate hardest. They are made
+by local search (`data_prep.sudoku.hard`), and are the examples as they are, as with `--puzzles`.
+Splits share no puzzle and no solution grid, even turned and relabelled, and no ancestors.
 
 Otherwise the puzzles are split into three pools, one for each split. An example of level k = 0..17
 is a puzzle of the split's pool, drawn with replacement, with its digits relabelled at random and k
@@ -55,7 +60,7 @@ import numpy as np
 
 from rrn.data_prep import DataError, hdf5, input_files
 from rrn.data_prep.progress import Progress
-from rrn.data_prep.sudoku import lists, schema
+from rrn.data_prep.sudoku import hard, lists, schema
 from rrn.data_prep.sudoku.examples import (
     MOST_GIVENS,
     SPLITS,
@@ -65,8 +70,8 @@ from rrn.data_prep.sudoku.examples import (
     split_pools,
 )
 from rrn.data_prep.sudoku.generator import generate
-from rrn.data_prep.sudoku.solver import solve
-from rrn.data_prep.sudoku.symmetry import fingerprints
+from rrn.data_prep.sudoku.solver import search, solve
+from rrn.data_prep.sudoku.symmetry import fingerprints, grid_fingerprints
 
 # The paper splits 49,151 puzzles: 10,000 for test, 1,000 for validation, the rest for training.
 PAPER_PUZZLES, PAPER_POOLS = 49_151, {"test": 10_000, "valid": 1_000}
@@ -89,6 +94,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     origin.add_argument(
         "--generate", type=int, metavar="N", help="make N puzzles with 22 to 34 givens instead"
+    )
+    parser.add_argument(
+        "--hard",
+        action="store_true",
+        help="with --generate: puzzles as hard as the hardest that players rate; takes long",
     )
     origin.add_argument(
         "--puzzles",
@@ -139,7 +149,10 @@ def run(args: argparse.Namespace) -> None:
     start = time.monotonic()
     _check_options(args)
     rng = np.random.default_rng(args.seed)
-    prepare = _from_three_lists if args.puzzles else _from_one_list
+    if args.hard:
+        prepare = _from_hard_families
+    else:
+        prepare = _from_three_lists if args.puzzles else _from_one_list
     datasets, lists_, notes = prepare(args, rng)
     attributes = {
         "schema": "sudoku",
@@ -200,6 +213,34 @@ def _from_three_lists(args, rng):
     return datasets, paths, notes
 
 
+def _from_hard_families(args, rng):
+    """The same of hard puzzles that are made, with families of their own for each split."""
+    pools = _pool_sizes(args.generate, {"test": args.test_pool, "valid": args.valid_pool})
+    pools["train"] = args.generate - sum(pools.values())
+    sizes = [
+        (s, min(hard.MOST, pools[s] - i)) for s in SPLITS for i in range(0, pools[s], hard.MOST)
+    ]
+    found = {split: [] for split in SPLITS}
+    progress, done = Progress("generating", args.generate), 0
+    families = hard.hard_families([size for _, size in sizes], args.seed, hard.LEVEL)
+    for (split, size), family in zip(sizes, families, strict=True):
+        found[split].append(family)
+        done += size
+        progress.show(done)
+    datasets, kinds = {}, []
+    for split in SPLITS:
+        puzzles, solutions = (np.concatenate(parts) for parts in zip(*found[split], strict=True))
+        kinds.append(grid_fingerprints(solutions))
+        print(_hardness(f"{split}, {len(puzzles):,} puzzles,", search(puzzles)[2]))
+        examples = as_they_are(puzzles, solutions)
+        datasets |= {f"{split}/{name}": array for name, array in examples.items()}
+    shared = sum(np.isin(kinds[i], np.concatenate(kinds[:i])).sum() for i in (1, 2))
+    if shared:
+        raise DataError(f"{shared} solution grids are in two splits; take another --seed")
+    notes = ["Hard puzzles are made by local search, each split's from random ones of its own"]
+    return datasets, [], notes
+
+
 def _check_apart(lists_, kinds):
     """Refuses a puzzle for validation or test that is equivalent to one of a list before."""
     for i, puzzles in enumerate(lists_):
@@ -248,9 +289,15 @@ def _check_options(args: argparse.Namespace) -> None:
         if value is not None and value < minimum:
             raise DataError(f"--{name} {value}: at least {minimum} is needed")
     of_one_list = [n for n in least if n.endswith(("_pool", "_per_level"))]
-    unused = of_one_list if args.puzzles else ["mixed", "mixed_share"]
-    origin = "--clues or --generate" if args.puzzles else "--puzzles"
-    for name in unused:
+    if args.hard and args.generate is None:
+        raise DataError("--hard: it goes with --generate")
+    per_level = [n for n in of_one_list if n.endswith("_per_level")]
+    unused = dict.fromkeys(per_level if args.hard else [], "--generate without --hard")
+    if args.puzzles:
+        unused |= dict.fromkeys(of_one_list, "--clues or --generate")
+    else:
+        unused |= dict.fromkeys(["mixed", "mixed_share"], "--puzzles")
+    for name, origin in unused.items():
         if getattr(args, name) is not None:
             raise DataError(f"--{name} {getattr(args, name)}: it goes with {origin}")
     if args.puzzles and len(args.puzzles.split(",")) != len(SPLITS):

@@ -64,3 +64,50 @@ def _hash(values, kind):
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
+
+
+def grid_fingerprints(solutions: np.ndarray) -> np.ndarray:
+    """Returns a number for each solved grid that is the same for all grids equivalent to it.
+
+    All cells of a solved grid look alike. So it is the sum of the fingerprints of the 81 puzzles
+    that show one cell of it.
+
+    Args:
+      solutions: [grids, 81] integers 1 to 9.
+
+    Returns:
+      [grids] uint64. As of `fingerprints`, equal numbers nearly always mean equivalent grids.
+    """
+    shown = np.eye(81, dtype=np.uint8)
+    starts = range(0, len(solutions), BATCH // 81)
+    total = np.zeros(len(solutions), np.uint64)
+    for piece in (slice(start, start + BATCH // 81) for start in starts):
+        one_cell = solutions[piece, None] * shown
+        grids = solutions[piece].repeat(81, axis=0)
+        total[piece] = _fingerprints(one_cell.reshape(-1, 81), grids).reshape(-1, 81).sum(axis=1)
+    return total
+
+
+def turned(puzzles: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns puzzles that are equivalent to the given ones, each by a symmetry drawn for it.
+
+    Args:
+      puzzles: [puzzles, 81] integers, 0 for a blank.
+      rng: the source of all random choices.
+
+    Returns:
+      [puzzles, 81] uint8.
+    """
+    number = len(puzzles)
+
+    def lines():
+        bands = rng.random((number, 3, 1)).argsort(axis=1)
+        return (3 * bands + rng.random((number, 3, 3)).argsort(axis=2)).reshape(number, 9)
+
+    rows, columns = lines()[:, :, None], lines()[:, None, :]
+    transposed = rng.random((number, 1, 1)) < 0.5
+    cells = np.where(transposed, (9 * rows + columns).swapaxes(1, 2), 9 * rows + columns)
+    moved = np.take_along_axis(puzzles, cells.reshape(number, 81), axis=1)
+    digits = np.zeros((number, 10), np.uint8)
+    digits[:, 1:] = 1 + rng.random((number, 9)).argsort(axis=1)
+    return np.take_along_axis(digits, moved.astype(int), axis=1)

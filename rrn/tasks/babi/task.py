@@ -418,37 +418,51 @@ class Babi(Task):
         """Answers one question about each story, from its last `max_facts` facts.
 
         Args:
-          inputs: "story", its facts, each with a full stop or on a line of its own, and "question",
-            strings `[n]`. Words are those of the training stories, in any case; any other one is
-            read as the unknown word. A sentence has at most 24 words.
+          inputs: "story", its facts, each with a mark that ends a sentence or on a line of its own,
+            and "question", strings `[n]`. The numbers of a list or of lines are passed over. Words
+            are those of the training stories, in any case; any other one is read as the unknown
+            word. A sentence has at most 24 words.
 
         Returns:
           "answer": the likeliest word after the last step, strings `[n]`. "probabilities": of all
           words at every step `[n, steps, vocabulary]`. "vocabulary": the words, `[vocabulary]`.
+          "unknown_words": the words of the facts that count and of the question that are not in
+          the vocabulary, with spaces between them, strings `[n]`, empty if there are none.
+
+        A probability compares the answers to each other. Every question of training has an answer
+        in its story, so it stays near 1 where the story does not tell what is asked.
         """
         vocabulary = tf.constant(self.constants["vocabulary"].tolist())
         story, question = (tf.convert_to_tensor(inputs[name]) for name in ("story", "question"))
-        batch = self._read(story, question, vocabulary)
+        batch, unknown = self._read(story, question, vocabulary)
         logits, _ = self.logits(self.encode(batch), batch, random=None)
         return {
             "answer": tf.gather(vocabulary, tf.argmax(logits[:, -1], -1)),
             "probabilities": tf.nn.softmax(logits),
             "vocabulary": vocabulary,
+            "unknown_words": unknown,
         }
 
     def _read(self, story, question, vocabulary):
-        """What `make_batch` makes of these texts, in one part; positions begin with 0."""
+        """What `make_batch` makes of these texts, in one part, and the words that are unknown.
+
+        Positions begin with 0.
+        """
         size, stories = self.config.max_facts, tf.size(story)
         facts = split_facts(story)[:, -size:]
         numbers, place = facts.row_lengths(), tf.range(size)[None]
         tf.debugging.assert_positive(numbers, "a story has no fact")
         mask = place < tf.cast(numbers, tf.int32)[:, None]
         fact = tf.cast(facts.row_starts(), tf.int32)[:, None] + place
-        return {
-            "facts": prefix_tree(*token_ids(facts.values, vocabulary)),
-            "questions": prefix_tree(*token_ids(question, vocabulary)),
+        *fact_tokens, fact_unknown = token_ids(facts.values, vocabulary)
+        *question_tokens, question_unknown = token_ids(question, vocabulary)
+        unknown = tf.concat([facts.with_values(fact_unknown), question_unknown[:, None]], axis=1)
+        batch = {
+            "facts": prefix_tree(*fact_tokens),
+            "questions": prefix_tree(*question_tokens),
             "fact_of_node": tf.reshape(tf.where(mask, fact, 0), [-1]),
             "position_of_node": tf.tile(place[0], [stories]),
             "question": tf.range(stories),
             "masks": (tf.cast(mask, tf.float32),),
         }
+        return batch, joined(unknown)

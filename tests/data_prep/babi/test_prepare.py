@@ -140,7 +140,8 @@ def test_a_url_is_downloaded_beside_the_file(tmp_path):
             server.shutdown()
     _, attributes = contents(out)
     assert (attributes["source"], attributes["sha256"]) == (url, input_files.checksum(archive))
-    assert sorted(file.name for file in out.parent.iterdir()) == ["babi.h5", "babi.tar.gz"]
+    beside = sorted(file.name for file in out.parent.iterdir())
+    assert beside == ["babi.h5", "babi.tar.gz", "babi.tar.gz.url"]
 
 
 # Wrong input.
@@ -287,3 +288,32 @@ def test_real_time_and_memory(babi_archive, tmp_path):
     assert "train        171,923" in printed
     assert seconds < 30
     assert kibibytes < 2**20
+
+
+# Other folders of the archive.
+
+
+@pytest.mark.parametrize("folder", ["hn", "shuffled-10k", "en-valid-nosf", "en-valid-10k-nosf"])
+def test_folders_of_other_letters_and_without_supporting_facts(folder, tmp_path, capsys):
+    files = whole_folder(folder)
+    if folder.endswith("nosf"):
+        files = {name: text.replace("\tgarden\t1", "\tgarden") for name, text in files.items()}
+    archive = make_archive(tmp_path / "babi.tar.gz", files)
+    assert prepare(archive, tmp_path / "babi.h5", "--folder", folder) == 0
+    datasets, attributes = contents(tmp_path / "babi.h5")
+    assert attributes["folder"] == folder
+    told = len(datasets["train/supporting"]) > 0
+    assert told == (not folder.endswith("nosf"))
+    assert told or set(datasets["train/supporting_start"]) == {0}
+    said = capsys.readouterr().out
+    assert ("questions without supporting facts" in said) == (not told)
+    assert main(["check", str(tmp_path / "babi.h5")]) == 0
+
+
+@pytest.mark.parametrize(
+    "options", [("--source", "simulated"), ("--supplement", "en"), ("--supplement", "simulated:3")]
+)
+def test_english_stories_do_not_go_with_other_letters(options, tmp_path, capsys):
+    archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("hn"))
+    assert prepare(archive, tmp_path / "babi.h5", "--folder", "hn", *options) == 1
+    assert "error: --folder hn: its stories are not in plain English" in capsys.readouterr().err

@@ -1,9 +1,11 @@
 """bAbI's text files, and what is said of wrong ones."""
 
+import dataclasses
+
 import pytest
 
 from rrn.data_prep import DataError
-from rrn.data_prep.babi.stories import Question, Story, parse_stories
+from rrn.data_prep.babi.stories import Question, Story, parse_stories, words
 from tests.data_prep.babi.helpers import FACT, TRAIN
 
 
@@ -38,18 +40,17 @@ def test_parse_stories_takes_windows_line_ends():
         (1, "2 Mary moved.\n", "line number 2; expected 1"),
         (1, "9" * 5000 + " Mary moved.\n", "does not start with a line number; expected 1"),
         (2, FACT + "3 John moved.\n", "line number 3; expected 2, or 1 for a new story"),
-        (2, FACT + "\n", "'' does not start with a line number; expected 2, or 1"),
         (
             2,
             FACT + "2 Where is Mary? bathroom 1\n",
             "'Where is Mary? bathroom 1' is neither a fact",
         ),
-        (2, FACT + "2 Where is Mary?\tbathroom\n", "has 2 fields separated by tabs; expected 3"),
         (2, FACT + "2 Where is Mary?\tbathroom\t1\t1\n", "has 4 fields separated by tabs"),
+        (3, FACT + "\n3 Where is Mary?\tbathroom\t1\n", "line number 3; expected 2, or 1 for"),
+        (2, FACT + "2 Where is Mary?\tbathroom\t1,x\n", "supporting fact 'x' is not the line"),
         (2, FACT + "2 Where is Mary\tbathroom\t1\n", "'Where is Mary' does not end with '?'"),
         (2, FACT + "2 Where is Mary?\t \t1\n", "answer ' '; expected one word"),
         (2, FACT + "2 Where is Mary?\tthe bathroom\t1\n", "answer 'the bathroom'; expected one"),
-        (2, FACT + "2 Where is Mary?\tbathroom\t\n", "'Where is Mary?' has no supporting fact"),
         (
             2,
             FACT + "2 Where is Mary?\tbathroom\t2\n",
@@ -70,9 +71,77 @@ def test_parse_stories_says_what_is_wrong(line, text, message):
     assert message in str(error.value)
 
 
-def test_parse_stories_of_an_empty_file():
+@pytest.mark.parametrize("content", [b"", b"\n \n", "\ufeff".encode()])
+def test_parse_stories_of_an_empty_file(content):
     with pytest.raises(DataError, match=r"^qa1_train\.txt: empty; expected lines like '1 Mary mov"):
-        parse_stories(b"", 1, "qa1_train.txt")
+        parse_stories(content, 1, "qa1_train.txt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + TRAIN,
+        "\n" + TRAIN.replace("\n", "\n\n") + " \n",
+        TRAIN.replace("\n1 John", "\n \t\n1 John"),
+        TRAIN.replace("4 2", "4,2"),
+        TRAIN.replace("4 2", "4, 2"),
+    ],
+)
+def test_text_as_people_have_it_is_read_as_it_is_meant(text):
+    assert parse_stories(text.encode(), 1, "f") == parse_stories(TRAIN.encode(), 1, "f")
+
+
+@pytest.mark.parametrize("end", ["", "\t", "\t "])
+def test_supporting_facts_may_be_missing(end):
+    text = "".join(
+        f"{line.rpartition(chr(9))[0]}{end}\n" if "?" in line else f"{line}\n"
+        for line in TRAIN.splitlines()
+    )
+    told = parse_stories(TRAIN.encode(), 1, "f")
+    read = parse_stories(text.encode(), 1, "f")
+    assert [s.facts for s in read] == [s.facts for s in told]
+    for story, other in zip(read, told, strict=True):
+        assert story.questions == tuple(
+            dataclasses.replace(q, supporting=()) for q in other.questions
+        )
+
+
+@pytest.mark.parametrize("end", [".", "!", ";", "。", "।"])
+def test_facts_end_as_people_end_them(end):
+    (story,) = parse_stories(f"1 Mary moved{end}\n2 Where is Mary\uff1f\tgarden\n".encode(), 1, "f")
+    assert words(story.facts[0]) == ["mary", "moved"]
+    assert words(story.questions[0].text) == ["where", "is", "mary"]
+
+
+def running(stories: int, supporting: bool = True) -> str:
+    """Stories of two facts and a question, whose line numbers run through the whole file."""
+    lines = []
+    for first in range(1, 3 * stories, 3):
+        end = f"\t{first + 1}" if supporting else ""
+        lines += [
+            f"{first} John slept.",
+            f"{first + 1} Mary moved.",
+            f"{first + 2} Who?\tmary{end}",
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("supporting", [True, False])
+@pytest.mark.parametrize("stories", [4, 20])
+def test_line_numbers_that_run_through_a_file_are_named(stories, supporting):
+    expected = (
+        f"f: its line numbers run from 1 to {3 * stories} and never start again, which makes one"
+        f" story of {2 * stories} facts and {stories} questions; expected the lines of each story"
+    )
+    with pytest.raises(DataError) as error:
+        parse_stories(running(stories, supporting).encode(), 1, "f")
+    assert str(error.value).startswith(expected)
+
+
+def test_one_long_story_is_one():
+    text = running(6).replace("?\tmary\t11", "?\tmary\t1")  # the fourth refers to the first
+    (story,) = parse_stories(text.encode(), 1, "f")
+    assert len(story.questions) == 6 and len(story.facts) == 12
 
 
 def test_parse_stories_of_another_encoding():
