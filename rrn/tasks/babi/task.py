@@ -21,7 +21,7 @@ from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.settings import Model
-from rrn.tasks.babi.text import split_facts, token_ids
+from rrn.tasks.babi.text import joined, split_facts, token_ids
 from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom, uniform
