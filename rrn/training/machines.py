@@ -10,7 +10,7 @@ from rrn.distribute.cluster import Cluster, wait_for
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, reporting_failures, running
 from rrn.tasks.task import Arrays
-from rrn.training.request import Request
+from rrn.training.request import Request, check_several
 from rrn.training.trainer import Trainer
 from rrn.training.worker_updates import (
     AsynchronousTowers,
@@ -47,11 +47,8 @@ class OneMachine:
     """
 
     def __init__(self, devices: Sequence[str], sync: bool = True, jit: str = "auto"):
-        if not sync and len(devices) == 1:
-            raise ValueError(
-                f"--nosync: {devices[0]} is one device, which waits for no other; expected "
-                "several, as --devices=0,1 or cpu:2, or a cluster"
-            )
+        if not sync:
+            check_several(devices[0], len(devices))
         self.devices = self.evaluation_devices = devices
         self.sync, self.jit = sync, jit
         self.servers, self.cpus, self.writer = [], None, None

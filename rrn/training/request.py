@@ -94,11 +94,8 @@ class Request:
     def _check_alone(self, num_towers):
         if self.replicas_to_aggregate:
             raise ValueError("--replicas_to_aggregate is for clusters: --local_cluster, TF_CONFIG")
-        if self.mode == "train" and not self.sync and num_towers == 1:
-            raise ValueError(
-                f"--nosync: --devices={self.devices} is one device, which waits for no other; "
-                "expected several, as 0,1 or cpu:2, or a cluster"
-            )
+        if self.mode == "train" and not self.sync and num_towers:
+            check_several(f"--devices={self.devices}", num_towers)
 
     def _check_with_cluster(self):
         if self.mode in ("evaluate", "export"):
@@ -113,6 +110,23 @@ class Request:
             )
         if not self.sync and not self.cluster.addresses.get("ps"):
             raise ValueError("--nosync needs parameter servers: ps=N with N of at least 1")
+
+
+def check_several(devices: str, count: int) -> None:
+    """Refuses updates of which none waits for another where there is one device.
+
+    Args:
+      devices: what the devices are called.
+      count: how many there are.
+
+    Raises:
+      ValueError: there is one.
+    """
+    if count == 1:
+        raise ValueError(
+            f"--nosync: {devices} is one device, which waits for no other; expected several, as "
+            "--devices=0,1 or cpu:2, or a cluster"
+        )
 
 
 def _check_devices(flag):

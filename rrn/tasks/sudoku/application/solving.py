@@ -33,13 +33,12 @@ from rrn.tasks.sudoku.application.drawing import levels
 from rrn.tasks.sudoku.marks import board_marks
 from rrn.tasks.sudoku.report import SOLVED
 from rrn.tasks.sudoku.settings import Model
-from rrn.tasks.sudoku.task import Sudoku
+from rrn.tasks.sudoku.task import SEGMENT_STEPS, Sudoku
 from rrn.variables.reading import reading_scope
 
 BATCH = 128  # boards at a time
 MOST_SHOWN = 100  # steps on a page, which is below 100 KB then
 COUNTED = 512  # puzzles whose solutions are counted at a time
-SEGMENT_STEPS = 8  # at most; after so many it is looked which boards are solved
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
 _FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[3:5]]
 PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
