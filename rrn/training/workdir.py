@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from rrn.data_prep.failures import writing
+from rrn.data_prep.writing import whole, writing
 
 
 class Workdir:
@@ -188,8 +188,8 @@ class Workdir:
         Returns:
           The file's path.
         """
-        with self._replacing(name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        with whole(self / name) as temporary:  # a path may have what is not Unicode
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         return self / name
 
     def append(self, name: str, line: Mapping[str, Any]) -> None:
@@ -201,17 +201,6 @@ class Workdir:
         """
         with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
-
-    @contextlib.contextmanager
-    def _replacing(self, name):
-        """Yields a temporary path, whose file takes the name in the end, or goes if that fails."""
-        temporary = self / f"{name}.{os.getpid()}.tmp"
-        try:
-            with writing(self / name):
-                yield temporary
-            os.replace(temporary, self / name)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def metrics(self) -> list[dict[str, Any]]:
         """Reads metrics.jsonl.
@@ -266,7 +255,7 @@ class Workdir:
         (self / "figures").mkdir(exist_ok=True)
         names = [f"figures/{name}.png" for name in figures]
         for name, figure in zip(names, figures.values(), strict=True):
-            with self._replacing(name) as temporary:
+            with whole(self / name) as temporary:
                 figure.savefig(temporary, format="png", dpi=120)
         return [self / name for name in names]
 
