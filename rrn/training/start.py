@@ -7,7 +7,9 @@ of training.
 import contextlib
 import importlib
 
+from rrn.files.weights_file import read_weights
 from rrn.training.files import Files, read_files
+from rrn.training.identity import RUN, identity
 from rrn.training.request import Request
 from rrn.training.workdir import Workdir
 
@@ -22,19 +24,32 @@ def run(request: Request) -> None:
       ValueError: a config, flag or file does not fit. The message says which, and what would.
       ConnectionError: a process of the cluster did not come or has failed.
       FloatingPointError: a loss, a gradient or a weight is not finite.
+      SystemExit: SIGTERM or SIGHUP has stopped a training, which is saved; 143 or 129.
     """
     request.check()
     files = Files() if request.serves else read_files(request)
     workdir, begins_anew = Workdir(request.workdir), request.trains and request.restart
-    goes_on = request.trains and not request.restart
-    if goes_on:
-        workdir.check_can_go_on()
-    if goes_on or (request.mode == "evaluate" and request.weights is None):
-        workdir.check(request.fields)
+    if request.trains and not request.restart:
+        _check_goes_on(workdir, request, files)
+    elif request.mode == "evaluate" and request.weights is None:
+        run = identity(request.fields, files.data.digest)
+        workdir.check(run)
+        workdir.check_part(files.weights.path, files.weights.attributes.get(RUN), run)
     with workdir.locked() if request.trains else contextlib.nullcontext():
         if begins_anew and (folder := workdir.set_aside()):
             print(f"the run that was in {workdir.path} is now in {folder}")
         carry_out(request, files)
+
+
+def _check_goes_on(workdir, request, files):
+    """Refuses to go on with another run, or with parts of one."""
+    run = identity(request.fields, files.data.digest)
+    workdir.check_can_go_on()
+    workdir.check(run, may_be_longer=True)
+    for path in sorted(workdir.path.glob("weights*.h5")):
+        workdir.check_part(path, read_weights(path).attributes.get(RUN), run)
+    if lines := workdir.program_differences(run):
+        print("\n".join([f"{workdir.path} goes on with another program:", *lines]))
 
 
 def carry_out(request: Request, files: Files) -> None:
@@ -45,7 +60,7 @@ def carry_out(request: Request, files: Files) -> None:
       files: what was read for it.
 
     Raises:
-      ValueError, ConnectionError, FloatingPointError: as of `run`.
+      ValueError, ConnectionError, FloatingPointError, SystemExit: as of `run`.
     """
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
     from rrn.distribute import keep_freed_memory, serve

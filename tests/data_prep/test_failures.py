@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -18,6 +20,13 @@ def raised(function):
     except Exception as error:
         return error
     pytest.fail("nothing was raised")
+
+
+def test_what_the_output_cannot_show_is_escaped():
+    code = "from rrn.data_prep.failures import escape_output; escape_output(); print('caf\\xe9')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment) == b"caf\\xe9\n"
 
 
 def test_an_error_of_the_system_names_the_file(tmp_path):
