@@ -99,7 +99,8 @@ def digest(run: Mapping[str, Any]) -> str:
     """
     fields = _compared(run)
     fields.pop(_length_field(fields), None)
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+    text = json.dumps(fields, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def num_updates(run: Mapping[str, Any]) -> Any:

@@ -29,27 +29,26 @@ def run(request: Request) -> None:
     request.check()
     files = Files() if request.serves else read_files(request)
     workdir, begins_anew = Workdir(request.workdir), request.trains and request.restart
-    if request.trains and not request.restart:
-        _check_goes_on(workdir, request, files)
-    elif request.mode == "evaluate" and request.weights is None:
-        run = identity(request.fields, files.data.digest)
-        workdir.check(run)
-        workdir.check_part(files.weights.path, files.weights.attributes.get(RUN), run)
+    goes_on = request.trains and not request.restart
+    if goes_on or (request.mode == "evaluate" and request.weights is None):
+        _check_run(workdir, request, files)
     with workdir.locked() if request.trains else contextlib.nullcontext():
         if begins_anew and (folder := workdir.set_aside()):
             print(f"the run that was in {workdir.path} is now in {folder}")
         carry_out(request, files)
 
 
-def _check_goes_on(workdir, request, files):
-    """Refuses to go on with another run, or with parts of one."""
-    run = identity(request.fields, files.data.digest)
-    workdir.check_can_go_on()
-    workdir.check(run, may_be_longer=True)
-    for path in sorted(workdir.path.glob("weights*.h5")):
-        workdir.check_part(path, read_weights(path).attributes.get(RUN), run)
+def _check_run(workdir, request, files):
+    """Refuses another run than that in the folder, or parts of one; says if the program differs."""
+    run, weights = identity(request.fields, files.data.digest), [files.weights]
+    if request.trains:
+        workdir.check_can_go_on()
+        weights = map(read_weights, sorted(workdir.path.glob("weights*.h5")))
+    workdir.check(run, may_be_longer=request.trains)
+    for found in weights:
+        workdir.check_part(found.path, found.attributes.get(RUN), run)
     if lines := workdir.program_differences(run):
-        print("\n".join([f"{workdir.path} goes on with another program:", *lines]))
+        print("\n".join([f"{workdir.path}: another program has made the run so far:", *lines]))
 
 
 def carry_out(request: Request, files: Files) -> None:

@@ -299,13 +299,14 @@ class Workdir:
                     lines[number] = line
         order = _longest_rising([line["update"] for line in lines.values()])
         lines = {number: lines[number] for number in (list(lines)[i] for i in order)}
+        name = digest(run) if run else None
         for number, text in enumerate(whole_lines):
             if number not in lines:
                 print(f"{file}, line {number + 1}: damaged, left out: {text[:60]!r}")
-            elif run and lines[number].get(RUN, digest(run)) != digest(run):
+            elif name and (found := lines[number].get(RUN, name)) != name:
                 raise ValueError(
-                    f"{file}, line {number + 1}: another run wrote it, {lines[number][RUN]}; this "
-                    f"one is {digest(run)}: put its own file back, or remove this one"
+                    f"{file}, line {number + 1}: another run wrote it, {found}; expected {name}: "
+                    "put its own file back, or remove that one"
                 )
         return list(lines.values())
 

@@ -178,7 +178,7 @@ def test_a_run_of_an_earlier_checkout_goes_on(copied, capsys):
     path.write_text(json.dumps({**config, "run": {**config["run"], "rrn": "0.0.1"}}))
     run(copied)
     said = capsys.readouterr().out
-    assert "goes on with another program:\n  run.rrn: 0.0.1 there, " in said
+    assert "another program has made the run so far:\n  run.rrn: 0.0.1 there, " in said
     assert json.loads(path.read_text()) == config
     path.write_text(json.dumps(without_run(config)))
     change_weights(copied.workdir / "weights.h5", without_run)
