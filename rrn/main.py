@@ -15,7 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 from absl import app, flags, logging
 
 from rrn.config_file import UsageError, read_config, split_arguments
-from rrn.data_prep.failures import error_line
+from rrn.data_prep.failures import error_line, escape_output
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
@@ -132,6 +132,7 @@ def main(changes):
 
 def start() -> None:
     """Runs the program with the command line's arguments."""
+    escape_output()
     for flag in flags.FLAGS.get_key_flags_for_module(__name__):  # for --help
         flags.FLAGS.register_key_flag_for_module(sys.argv[0], flag)
     app.run(main, flags_parser=parse_flags)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import error_line
+from rrn.data_prep.failures import error_line, escape_output
 from rrn.data_prep.finding import find
 from rrn.data_prep.options import check_options
 
@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    escape_output()
     # SIGTERM raises an exception here, so that an unfinished file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

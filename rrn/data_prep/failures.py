@@ -4,16 +4,15 @@ The line is `error: FILE or FLAG or FIELD: what was found; what would be right`.
 foreseen is a mistake of the program and keeps its traceback.
 """
 
-import contextlib
 import errno
 import os
 import re
 import struct
+import sys
 import tarfile
 import traceback
 import zipfile
 import zlib
-from collections.abc import Iterator
 
 FORESEEN = (
     ArithmeticError,  # a number that is not finite, or too large for what takes it
@@ -50,22 +49,10 @@ def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
     return f"error: {_words(error, smaller)}"
 
 
-@contextlib.contextmanager
-def writing(path: str | os.PathLike) -> Iterator[None]:
-    """Within it an error of the system names the file that is written, as on a full disk.
-
-    Args:
-      path: the file.
-
-    Raises:
-      OSError: the system's error, with the file's name.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+def escape_output() -> None:
+    """Makes what the output cannot show no error: it is escaped, as é to \\xe9."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _words(error, smaller):

@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import io
 import math
-import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 from rrn.data_prep import DataError
-from rrn.data_prep.failures import writing
+from rrn.data_prep.writing import whole
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
 DEEPEST, MOST = 16, 10_000  # groups within each other, and groups and data sets of a file
@@ -54,8 +54,8 @@ def create(
 ) -> Iterator[h5py.File]:
     """Writes a file as `write` does, and keeps it open so that the context can add more.
 
-    The file is made in memory, written under another name in the same folder and renamed at the
-    end. So a run that fails or is interrupted leaves an earlier file as it was.
+    The file is made in memory, and appears at the end, whole. So a run that fails or is interrupted
+    leaves an earlier file as it was.
 
     Args:
       path: the file. Its folder is made if it is not there.
@@ -66,35 +66,27 @@ def create(
       The open file, which holds the datasets and attributes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        _touch(unfinished, path)
-        memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
-        with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
-            file.attrs.update(attributes)
-            for name, array in datasets.items():
-                if array.dtype == object:
-                    file.create_dataset(name, data=array, dtype=h5py.string_dtype())
-                elif array.size == 0:  # HDF5 cannot cut an empty array into chunks
-                    file.create_dataset(name, data=array)
-                else:
-                    file.create_dataset(name, data=array, compression="gzip", shuffle=True)
-            yield file
-        content = memory.getvalue()
-        content = _user_block(_digest(content)) + content[USER_BLOCK:]
-        with writing(path), unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    _check_can_be_written(path)
+    memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
+    with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
+        file.attrs.update(attributes)
+        for name, array in datasets.items():
+            if array.dtype == object:
+                file.create_dataset(name, data=array, dtype=h5py.string_dtype())
+            elif array.size == 0:  # HDF5 cannot cut an empty array into chunks
+                file.create_dataset(name, data=array)
+            else:
+                file.create_dataset(name, data=array, compression="gzip", shuffle=True)
+        yield file
+    content = memory.getvalue()
+    with whole(path) as unfinished:
+        unfinished.write_bytes(_user_block(_digest(content)) + content[USER_BLOCK:])
 
 
-def _touch(unfinished: Path, path: Path) -> None:
-    """Makes an empty file; where that fails it says why, which HDF5 does not."""
+def _check_can_be_written(path: Path) -> None:
+    """Makes a file beside it that has no name: an error comes before the work, not after it."""
     try:
-        unfinished.touch()
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rrn.data_prep import DataError
 from rrn.data_prep.progress import Progress
+from rrn.data_prep.writing import whole
 
 BLOCK = 1 << 18  # bytes per read
 TIMEOUT = 60  # seconds without a byte
@@ -49,7 +50,8 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
             raise DataError(f"{source}: names no file; give an archive's URL")
         if not _is_download(path, source, sha256):
             download(source, path, sha256)
-            _record(path).write_text(f"{checksum(path)} {source}\n")
+            with whole(_record(path)) as record:
+                record.write_text(f"{checksum(path)} {source}\n")
             return path
         print(f"{path}: downloaded earlier, used again")
     else:
@@ -180,7 +182,8 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
     record = _record(part)
     if record.exists() and record.read_text() != url:
         part.unlink(missing_ok=True)
-    record.write_text(url)
+    with whole(record) as temporary:
+        temporary.write_text(url)
     try:
         _download(url, part)
         if sha256:

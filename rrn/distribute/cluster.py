@@ -272,6 +272,7 @@ def watch_chief(
       members: name -> id of those that the chief has started.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with contextlib.suppress(EOFError):  # the chief has ended
         while True:
             if beats.poll(SILENT_SECONDS):

@@ -73,7 +73,9 @@ def running(cluster: Cluster) -> Iterator[None]:
 
 
 def _serve_parent(cluster):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the chief, which saves first
+    # Ctrl-C and the end of a terminal are for the chief, which saves first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_with_parent():
         multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])

@@ -18,7 +18,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from rrn.data_prep.failures import writing
 from rrn.data_prep.hdf5 import plain_datasets
+from rrn.data_prep.writing import whole
 
 CONSTANTS = "constants"  # the group; no variable is called so
 HDF5 = b"\x89HDF\r\n\x1a\n"  # how a file begins that has no user block
@@ -59,7 +58,7 @@ def write_weights(weights: Weights) -> None:
     Raises:
       ValueError: a value is not finite, or no float32; the message names the variable.
     """
-    temporary, items = Path(f"{weights.path}.tmp"), _items(weights)
+    items = _items(weights)
     for name, array in items.items():
         _check(weights.path, name, array)
     size = 512  # of the user block, a power of 2
@@ -73,13 +72,8 @@ def write_weights(weights: Weights) -> None:
             file[name] = array
         offsets = {name: file[name].id.get_offset() for name in items}
     content = memory.getvalue()[size:]
-    try:
-        with writing(weights.path):
-            temporary.write_bytes(_header(size, content, items, offsets) + content)
-        os.replace(temporary, weights.path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with whole(weights.path) as temporary:
+        temporary.write_bytes(_header(size, content, items, offsets) + content)
 
 
 def read_weights(path: str | Path) -> Weights:

@@ -1,13 +1,12 @@
 """Writes models as SavedModels, which run in plain TensorFlow, without rrn."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from rrn.data_prep.writing import whole
 from rrn.files.weights import model_variables
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models import load
@@ -51,14 +50,11 @@ def export(
         )
     if folder.exists() and not (folder / "saved_model.pb").exists():
         raise ValueError(f"{folder}: is there and no SavedModel; name another folder")
-    temporary = folder.with_name(f"{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    outputs = _save(model, temporary, compiled)
-    about = {**weights.attributes, "model": model.config.model_dump()}
-    (temporary / ABOUT).parent.mkdir()
-    (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(temporary, folder)
+    with whole(folder) as temporary:
+        outputs = _save(model, temporary, compiled)
+        about = {**weights.attributes, "model": model.config.model_dump()}
+        (temporary / ABOUT).parent.mkdir()
+        (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
     return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import error_line
+from rrn.data_prep.failures import error_line, escape_output
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -131,4 +131,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    escape_output()
     sys.exit(main())

@@ -1,10 +1,11 @@
 """The states of training on disk: the last ones, and the best."""
 
+import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -31,6 +32,22 @@ def restore_variables(path: str | Path, variables: Sequence[Variable], averaged:
     trainer = tf.train.Checkpoint(averages=holder) if averaged else holder
     status = tf.train.Checkpoint(trainer=trainer).restore(path)
     status.assert_existing_objects_matched().expect_partial()
+
+
+def written_by(path: str | Path) -> Any:
+    """Finds the identity of the run that has written a checkpoint; see `rrn.training.identity`.
+
+    Args:
+      path: the checkpoint, without the ending of its files.
+
+    Returns:
+      The identity; None in a checkpoint of earlier checkouts.
+
+    Raises:
+      tf.errors.NotFoundError: there is no such checkpoint.
+    """
+    reader, name = tf.train.load_checkpoint(str(path)), "run/.ATTRIBUTES/VARIABLE_VALUE"
+    return json.loads(reader.get_tensor(name)) if reader.has_tensor(name) else None
 
 
 def problem(path: str | Path) -> str | None:
@@ -125,6 +142,7 @@ class Checkpoints:
       every_seconds: after how many seconds a checkpoint is due.
       writer: the device that reads and writes the files where variables are on several machines;
         None if all are on this one.
+      run: the run's identity, which is saved, too.
 
     Raises:
       ValueError: there are checkpoints, and none can be restored.
@@ -139,7 +157,9 @@ class Checkpoints:
         every_updates: int,
         every_seconds: float,
         writer: str | None = None,
+        run: Mapping[str, Any] | None = None,
     ):
+        self._run = json.dumps(run or {})
         self._options = tf.train.CheckpointOptions(experimental_io_device=writer)
         self._folder = Path(folder)
         self._every_updates, self._every_seconds = every_updates, every_seconds
@@ -165,18 +185,24 @@ class Checkpoints:
         """
         self.trainer = trainer
         self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
-        checkpoint = tf.train.Checkpoint(trainer=trainer, best_error=self.best_error)
+        with tf.device("CPU:0"):  # no other device has strings
+            run = tf.Variable(self._run, trainable=False, name="run")
+        state = {"trainer": trainer, "best_error": self.best_error}
+        checkpoint = tf.train.Checkpoint(**state, run=run)
         _tidy(self._folder / "last")
         _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if not self.latest:
             return self.save()
+        has_run = written_by(self.latest) is not None
+        saved = checkpoint if has_run else tf.train.Checkpoint(**state)
         try:
-            checkpoint.restore(self.latest, self._options).assert_consumed()
+            saved.restore(self.latest, self._options).assert_consumed()
         except (AssertionError, ValueError) as error:
             what = str(error).splitlines()[0].removesuffix(": attributes {")
             raise ValueError(f"{self.latest}: the state of another model: {what}") from None
+        run.assign(self._run)  # of the program that goes on
 
     def due(self) -> bool:
         """Tells whether it is time for a checkpoint.

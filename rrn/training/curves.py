@@ -10,7 +10,7 @@ from rrn.tasks.report import Quantity
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
 
-RUN = {"update", "seconds", "examples_per_second", "split", "stage"}  # no metrics
+RUN = {"update", "run", "seconds", "examples_per_second", "split", "stage"}  # no metrics
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
 FEW = 30  # points that are marked: one alone makes no line
 TOGETHER = 8  # so many curves can be told apart in one panel

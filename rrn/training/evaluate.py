@@ -14,19 +14,20 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
 from rrn.distribute.variables import list_variables
-from rrn.files.weights import assign_weights, load_weights
-from rrn.files.weights_file import Weights
+from rrn.files.weights import assign_weights
+from rrn.files.weights_file import Weights, read_weights
 from rrn.models import naming, saved_model, saved_task
 from rrn.tasks.report import Results
-from rrn.training.checkpoints import restore_variables
+from rrn.training.checkpoints import restore_variables, written_by
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.files import Files
+from rrn.training.identity import RUN, digest, flatten
 from rrn.training.machines import make_machines
 from rrn.training.page import make_page
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
-from rrn.training.workdir import Workdir, flatten
+from rrn.training.workdir import Workdir
 
 
 def evaluate(request: Request, files: Files) -> None:
@@ -86,8 +87,12 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
         figures show how it came to them.
 
     Raises:
-      ValueError: data or weights do not fit.
+      ValueError: data or weights do not fit, or another run has written what is to be the run's.
     """
+    curves = {}
+    if of_run:
+        setup.check_own(weights)
+        curves = _curves(setup)  # an error comes before the work
     config, stages = setup.request.config.evaluate, setup.stages
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
@@ -98,10 +103,7 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
         results, _ = evaluator.results()
     results = dataclasses.replace(results, by_stage=by_stage)
     written = _write_results(setup, evaluator, results)
-    figures = setup.report.figures(results)
-    if of_run:
-        figures = {**figures, **_curves(setup)}
-    paths = setup.workdir.save_figures(figures)
+    paths = setup.workdir.save_figures({**setup.report.figures(results), **curves})
     for path in paths:
         print(f"figure: {path}")
     page = _make_page(setup, evaluator, written, results, paths)
@@ -113,7 +115,9 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
     results = {}
     for stage in setup.stages:
         if (path := setup.stage_weights(stage)).exists():
-            load_weights(path, setup.variables)
+            weights = read_weights(path)
+            setup.check_own(weights)
+            assign_weights(weights, setup.variables)
             results[stage], _ = evaluator.results()
     return results
 
@@ -146,7 +150,7 @@ def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict
 def _curves(setup: Setup) -> Mapping[str, Any]:
     """`training` and `validation`, where there is a line of either."""
     lines = {"training": [], "validation": []}
-    for line in setup.workdir.metrics():
+    for line in setup.workdir.metrics(setup.identity):
         lines["validation" if "split" in line else "training"].append(line)
     return {
         name: draw_curves(some, setup.report.quantities) for name, some in lines.items() if some
@@ -178,6 +182,7 @@ def follow(request: Request, files: Files) -> None:
 
     Raises:
       ConnectionError: the chief did not come in time.
+      ValueError: a checkpoint is of another run.
     """
     setup = set_up(request, files, make_machines(request))
     config, valid = request.config.train, setup.arrays(setup.data, "valid")
@@ -186,11 +191,13 @@ def follow(request: Request, files: Files) -> None:
     wait_for(chiefs, request.startup_timeout)
     for num_done, path in _new_checkpoints(setup.workdir, chief):
         try:
+            setup.workdir.check_part(path, written_by(path), setup.identity)
             restore_variables(path, setup.variables, bool(config.average_decay))
         except tf.errors.NotFoundError:  # the chief has replaced it since
             continue
         results, loss = evaluator.results()
-        line = {"update": num_done, "split": "valid", "mean_loss": loss, **results.metrics}
+        line = {"update": num_done, RUN: digest(setup.identity), "split": "valid"}
+        line |= {"mean_loss": loss, **results.metrics}
         setup.workdir.append("validation.jsonl", line)
         print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

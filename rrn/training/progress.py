@@ -11,30 +11,45 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rrn.training.identity import RUN
 from rrn.training.workdir import Workdir
 
 
 class StopRequest:
-    """Within it SIGINT and SIGTERM set `requested` instead of ending the process.
+    """Within it SIGINT, SIGTERM and SIGHUP set `signal` instead of ending the process.
+
+    A SIGHUP that is ignored stays so: that is what `nohup` is for.
 
     Attributes:
-      requested: whether a signal has come.
+      signal: the number of the last signal that has come; None if none has.
     """
 
     def __init__(self):
-        self.requested = False
+        self.signal: int | None = None
 
-    def _request(self, *_):
-        self.requested = True
+    def _request(self, number: int, _: Any) -> None:
+        self.signal = number
 
     def __enter__(self) -> "StopRequest":
-        signals = signal.SIGINT, signal.SIGTERM
+        signals = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signals.append(signal.SIGHUP)
         self._handlers = {s: signal.signal(s, self._request) for s in signals}
         return self
 
     def __exit__(self, *_: Any) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+
+    @property
+    def requested(self) -> bool:
+        """Whether a signal has come."""
+        return self.signal is not None
+
+    @property
+    def status(self) -> int:
+        """The exit status: 128 and the signal's number, and 0 for Ctrl-C, who is at hand."""
+        return 128 + self.signal if self.signal not in (None, signal.SIGINT) else 0
 
 
 def report_compilation(what: str, seconds: float) -> None:
@@ -84,10 +99,12 @@ class Progress:
       workdir: the run's folder, in which metrics.jsonl and TensorBoard's events are written.
       num_updates: the number of updates of the whole run.
       batch_size: the number of examples of an update.
+      run: the name of the run's identity, which is in every line of metrics.jsonl.
     """
 
-    def __init__(self, workdir: Workdir, num_updates: int, batch_size: float):
+    def __init__(self, workdir: Workdir, num_updates: int, batch_size: float, run: str):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
+        self.run = run
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
         self._reported_update = None
@@ -161,10 +178,9 @@ class Progress:
         print(f"update {update}  the largest shares of the next batches, by group: {parts}")
 
     def _write(self, update, values, group):
-        self.workdir.append(
-            "metrics.jsonl",
-            {"update": update, "seconds": round(time.monotonic() - self._started, 1), **values},
-        )
+        seconds = round(time.monotonic() - self._started, 1)
+        line = {"update": update, RUN: self.run, "seconds": seconds, **values}
+        self.workdir.append("metrics.jsonl", line)
         with self._writer.as_default(step=update):
             for name, value in values.items():
                 for suffix, scalar in _scalars(value):

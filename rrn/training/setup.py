@@ -11,6 +11,7 @@ import tensorflow as tf
 from rrn.distribute.variables import Placement, plan_placement
 from rrn.files.data import PreparedData
 from rrn.files.weights import model_variables
+from rrn.files.weights_file import Weights
 from rrn.models import describe, saved_data
 from rrn.tasks import create_report, create_task
 from rrn.tasks.inputs import training_inputs
@@ -18,6 +19,7 @@ from rrn.tasks.report import Report
 from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
 from rrn.training.files import Files
+from rrn.training.identity import RUN, identity, of_parts
 from rrn.training.machines import ClusterMachines, OneMachine
 from rrn.training.request import Request
 from rrn.training.stages import stage_names
@@ -71,7 +73,24 @@ class Setup:
     @property
     def about(self) -> dict[str, Any]:
         """What weights files hold beside the weights."""
-        return {"config": self.request.name, **describe(self.request.config.model, self.data)}
+        described = describe(self.request.config.model, self.data)
+        return {"config": self.request.name, RUN: of_parts(self.identity), **described}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the run is; see `rrn.training.identity`."""
+        return identity(self.request.fields, self.data.digest)
+
+    def check_own(self, weights: Weights) -> None:
+        """Refuses weights that another run has written.
+
+        Args:
+          weights: the contents of a file in the run's folder.
+
+        Raises:
+          ValueError: another run has written them.
+        """
+        self.workdir.check_part(weights.path, weights.attributes.get(RUN), self.identity)
 
     def stage_weights(self, stage: str) -> Path:
         """Names the file of the weights at the end of a stage.

@@ -11,9 +11,10 @@ from rrn.files.weights import assign_weights, save_weights
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models import saved_data
 from rrn.tasks.task import Arrays
-from rrn.training.checkpoints import Checkpoints
+from rrn.training.checkpoints import Checkpoints, written_by
 from rrn.training.evaluate import evaluate_weights
 from rrn.training.files import Files
+from rrn.training.identity import digest, of_parts
 from rrn.training.inspect import write_variables
 from rrn.training.machines import make_machines
 from rrn.training.progress import Progress, StopRequest
@@ -33,9 +34,10 @@ def train(request: Request, files: Files) -> None:
         with the task's initial values.
 
     Raises:
-      ValueError: data or weights do not fit, or the folder holds a run of another config.
+      ValueError: data or weights do not fit, or the folder holds another run, or parts of one.
       ConnectionError: a process of the cluster did not come or has failed.
       FloatingPointError: a loss, a gradient or a weight is not finite.
+      SystemExit: SIGTERM or SIGHUP has stopped it, after a checkpoint; see `StopRequest.status`.
     """
     machines, config = make_machines(request), request.config
     with machines.ready():
@@ -46,7 +48,11 @@ def train(request: Request, files: Files) -> None:
             config.train.checkpoint_every_updates,
             config.train.checkpoint_every_seconds,
             machines.writer,
+            of_parts(setup.identity),
         )
+        if checkpoints.latest:
+            there = written_by(checkpoints.latest)
+            workdir.check_part(checkpoints.latest, there, setup.identity)
         num_done = checkpoints.latest_update()
         # Before the trainer is made: averaged weights begin with what it finds.
         if files.weights and checkpoints.latest:
@@ -59,9 +65,9 @@ def train(request: Request, files: Files) -> None:
             trainer = setup.trainer(arrays, inputs)
         setup.evaluation_arrays()  # raises what is wrong with them
         # Only a config that can be trained and evaluated claims the folder.
-        workdir.create(request.fields)
+        workdir.keep_metrics_until(num_done, setup.identity)
+        workdir.create(setup.identity)
         checkpoints.track(trainer)
-        workdir.keep_metrics_until(num_done)
         write_variables(setup, trainer, towers)
         updates = machines.update_maker(trainer, arrays, config.seed)
         training = Training(setup, trainer, updates, arrays, checkpoints)
@@ -71,6 +77,8 @@ def train(request: Request, files: Files) -> None:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
         else:
             evaluate_weights(setup, read_weights(workdir / "weights.h5"), of_run=True)
+    if stop.status:  # which tells those who started it to start it again
+        raise SystemExit(stop.status)
 
 
 def begin_with(setup: Setup, weights: Weights) -> None:
@@ -112,7 +120,9 @@ class Training:
         self.arrays, self.checkpoints = arrays, checkpoints
         self.config, valid = setup.request.config.train, setup.arrays(setup.data, "valid")
         self.evaluator = setup.evaluator(valid, self.config.validation_examples)
-        self.progress = Progress(setup.workdir, trainer.plan.num_updates, updates.batch_size)
+        self.progress = Progress(
+            setup.workdir, trainer.plan.num_updates, updates.batch_size, digest(setup.identity)
+        )
 
     def run(self, inputs: Sequence[tf.data.Dataset], stop: StopRequest) -> None:
         """Makes the updates that are left, up to a request to stop.
@@ -145,7 +155,7 @@ class Training:
             num_done = int(trainer.update)
             # Before anything is written: what is on disk stays good.
             if bad_update >= 0:
-                raise self._not_finite(bad_update, "the loss or its gradient")
+                raise self._not_finite(bad_update + 1, "the loss or its gradient")
             if names := trainer.not_finite():
                 raise self._not_finite(num_done, ", ".join(names))
             if compiles:

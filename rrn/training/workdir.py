@@ -2,13 +2,14 @@
 
 lock            which process trains here, or was the last to
 earlier-N/      a run that --restart has moved aside
-config.json     the config, every field, and "config", its name
-metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
-                to train), "examples_per_second", "loss", ...}, means since the line before, and
-                in stages "stage"; validation: {"update", "seconds", "split": "valid",
-                "mean_loss" (over all steps), the task's metrics}
-validation.jsonl  what a cluster's evaluator found: {"update", "split": "valid", "mean_loss", the
-                task's metrics}
+config.json     the config, every field, "config", its name, and "run": the data's digest and the
+                program; see `rrn.training.identity`
+metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
+                (since this process began to train), "examples_per_second", "loss", ...}, means
+                since the line before, and in stages "stage"; validation: {"update", "run",
+                "seconds", "split": "valid", "mean_loss" (over all steps), the task's metrics}
+validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid", "mean_loss",
+                the task's metrics}
 results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
                 "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
 variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
@@ -41,7 +42,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from rrn.data_prep.failures import writing
+from rrn.data_prep.writing import whole, writing
+from rrn.training.identity import RUN, differences, digest, num_updates, program_differences
 
 
 class Workdir:
@@ -69,21 +71,32 @@ class Workdir:
           ValueError: another process trains there; the message says which.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self / "lock").open("a+") as file:
+        with contextlib.ExitStack() as stack:
+            # Of the folder, too: a file can be removed. Not every system has locks of folders.
+            folder = os.open(self.path, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            with contextlib.suppress(OSError):
+                self._lock(folder)
+            file = stack.enter_context((self / "lock").open("a+"))
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                raise ValueError(
-                    f"--workdir={self.path}: {file.read().strip() or 'another process'} trains "
-                    "there; wait for it, or give another folder"
-                ) from None
+                self._lock(file)
             except OSError as error:
                 print(f"{self.path}: no lock ({error.strerror}); start no second process there")
             file.truncate(0)
             file.write(f"process {os.getpid()} of {socket.gethostname()}\n")
             file.flush()
             yield
+
+    def _lock(self, file):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock = self / "lock"
+            owner = lock.read_text().strip() if lock.exists() else ""
+            raise ValueError(
+                f"--workdir={self.path}: {owner or 'another process'} trains there; wait for it, "
+                "or give another folder"
+            ) from None
 
     def set_aside(self) -> Path | None:
         """Moves all files but the lock to a new folder `earlier-N` of this one.
@@ -102,54 +115,113 @@ class Workdir:
             path.replace(folder / path.name)
         return folder
 
-    def create(self, config: Mapping[str, Any]) -> None:
-        """Makes the folder for a config, or checks that it was made for the same.
+    def create(self, run: Mapping[str, Any]) -> None:
+        """Makes the folder for a run, or checks that it was made for the same, or a shorter one.
 
         Args:
-          config: every field of the experiment's config, and "config", its name.
+          run: its identity, which is written to config.json. There the fields of "evaluate" and
+            "variables" stay what they were, and a run without "run" does not get one: nobody knows
+            on what its first updates were made.
 
         Raises:
           ValueError: as of `check`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        self.check(config)
-        if not (self / "config.json").exists():
-            self.write_json("config.json", config)
+        self.check(run, may_be_longer=True)
+        there = self._read_config()
+        if there is None:
+            return self.write_json("config.json", run)
+        kept = {name: there[name] for name in ("evaluate", "variables") if name in there}
+        new = {name: value for name, value in run.items() if name != RUN or RUN in there}
+        new = json.loads(json.dumps({**new, **kept}))
+        if (before := num_updates(there)) != num_updates(new):
+            print(f"{self.path}: made for {before:,} updates, goes on to {num_updates(new):,}")
+        if new != there:
+            self.write_json("config.json", new)
 
-    def check(self, config: Mapping[str, Any]) -> None:
-        """Checks that the folder, if there is one, was made for this config.
+    def check(self, run: Mapping[str, Any], may_be_longer: bool = False) -> None:
+        """Checks that the folder, if there is one, was made for this run.
 
         Args:
-          config: as of `create`.
+          run: the run's identity.
+          may_be_longer: whether the run may have more updates in its last stage.
 
         Raises:
-          ValueError: it holds a run of another config; the message lists the differences. The
-            fields of "evaluate" and "variables" may differ: results don't depend on them.
+          ValueError: it holds a run of another config or on other data; the message lists the
+            differences. The fields of "evaluate" and "variables" may differ: results don't depend
+            on them.
         """
-        file = self / "config.json"
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--workdir={self.path}: not a folder; expected one, or a new name")
-        if not file.exists():
+        if (there := self._read_config()) is None:
             return
+        if RUN not in there:
+            run = {name: value for name, value in run.items() if name != RUN}
+        if lines := differences(there, run, may_be_longer):
+            of_data = [line for line in lines if line.startswith(f"  {RUN}.")]
+            kinds = ["of another config"] * (len(lines) > len(of_data))
+            kinds += ["on other data"] * bool(of_data)
+            back = "put its data back, " * bool(of_data)
+            raise ValueError(
+                f"{self.path} holds a run {' and '.join(kinds)}; {back}give another --workdir, or "
+                "begin anew with --restart, which moves the old run aside:\n" + "\n".join(lines)
+            )
+
+    def program_differences(self, run: Mapping[str, Any]) -> list[str]:
+        """Lists what differs between the program that made the run so far and this one.
+
+        Args:
+          run: the run's identity.
+
+        Returns:
+          A line for each difference.
+        """
+        there = self._read_config() or {}
+        return program_differences(there, run) if RUN in there else []
+
+    def check_part(self, part: str | Path, there: Any, run: Mapping[str, Any]) -> None:
+        """Checks that the run has written what is one of its parts.
+
+        Args:
+          part: the file, for the message.
+          there: the identity that it holds; None if it has none, as files of earlier checkouts.
+          run: the run's identity.
+
+        Raises:
+          ValueError: another run has written it.
+        """
+        if not isinstance(there, Mapping):
+            if RUN not in (self._read_config() or {}):
+                return
+            what, lines = "does not say which run wrote it", []
+        elif lines := differences(there, run, may_be_longer=True):
+            what = "another run wrote it"
+        else:
+            return
+        raise ValueError(
+            "\n".join(
+                [
+                    f"{part}: {what}; put the file of the run in {self.path} back, begin anew with "
+                    "--restart, or give weights as --weights, in another --workdir",
+                    *lines,
+                ]
+            )
+        )
+
+    def _read_config(self):
+        """What config.json has; None if it is not there."""
+        file = self / "config.json"
+        if not file.exists():
+            return None
         try:
             there = json.loads(file.read_text())
         except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"{file}: not JSON: {error}; give another --workdir, or put the file right"
             ) from None
-        wanted = json.loads(json.dumps(config))  # tuples are lists there
-        there, wanted = flatten(there), flatten(wanted)
-        differences = [
-            f"  {name}: {there.get(name, 'absent')} there, {wanted.get(name, 'absent')} wanted"
-            for name in sorted(there.keys() | wanted.keys())
-            if there.get(name) != wanted.get(name)
-            and not name.startswith(("evaluate.", "variables."))
-        ]
-        if differences:
-            raise ValueError(
-                f"{self.path} holds a run of another config; give another --workdir:\n"
-                + "\n".join(differences)
-            )
+        if not isinstance(there, dict) or not isinstance(there.get(RUN, {}), dict):
+            raise ValueError(f"{file}: not a run's config; give another --workdir")
+        return there
 
     def check_can_go_on(self) -> None:
         """Checks that a run in the folder has what it needs to go on.
@@ -157,12 +229,13 @@ class Workdir:
         A run writes its config first, and a checkpoint before its first update.
 
         Raises:
-          ValueError: it has written, and its config or all of its checkpoints are gone.
+          ValueError: it has written, and its config or all of its last checkpoints are gone.
         """
-        states = [*self.path.glob("checkpoints/*/ckpt-*.index")]
-        written = [*states, *self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
+        states = [*self.path.glob("checkpoints/last/ckpt-*.index")]
+        written = [*states, *self.path.glob("checkpoints/best/ckpt-*.index")]
+        written += [*self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
         config = [*self.path.glob("config.json")]
-        for name, there in ("config.json", config), ("checkpoints", states):
+        for name, there in ("config.json", config), ("checkpoints/last", states):
             if written and not there:
                 raise ValueError(
                     f"{self / name}: gone, and the folder has {written[0].name} of a run; put it "
@@ -188,8 +261,8 @@ class Workdir:
         Returns:
           The file's path.
         """
-        with self._replacing(name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        with whole(self / name) as temporary:  # a path may have what is not Unicode
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         return self / name
 
     def append(self, name: str, line: Mapping[str, Any]) -> None:
@@ -202,41 +275,42 @@ class Workdir:
         with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
-    @contextlib.contextmanager
-    def _replacing(self, name):
-        """Yields a temporary path, whose file takes the name in the end, or goes if that fails."""
-        temporary = self / f"{name}.{os.getpid()}.tmp"
-        try:
-            with writing(self / name):
-                yield temporary
-            os.replace(temporary, self / name)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self, run: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Reads metrics.jsonl.
 
         A damaged line is named and left out, and those after it are kept. A line whose update does
         not fit between its neighbours' is damaged, too: updates never fall.
 
+        Args:
+          run: the identity of the run that must have written it; None if it may be any.
+
         Returns:
           Its lines, without one that a kill has cut off; none before training.
+
+        Raises:
+          ValueError: another run has written a line.
         """
         file, lines = self / "metrics.jsonl", {}
-        whole = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
-        for number, text in enumerate(whole):
+        whole_lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
+        for number, text in enumerate(whole_lines):
             with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
                 line = json.loads(text)
-                if type(line["update"]) is int:
+                if type(line["update"]) is int and all(map(_is_metric, line.items())):
                     lines[number] = line
         order = _longest_rising([line["update"] for line in lines.values()])
         lines = {number: lines[number] for number in (list(lines)[i] for i in order)}
-        for number, text in enumerate(whole):
+        name = digest(run) if run else None
+        for number, text in enumerate(whole_lines):
             if number not in lines:
                 print(f"{file}, line {number + 1}: damaged, left out: {text[:60]!r}")
+            elif name and (found := lines[number].get(RUN, name)) != name:
+                raise ValueError(
+                    f"{file}, line {number + 1}: another run wrote it, {found}; expected {name}: "
+                    "put its own file back, or remove that one"
+                )
         return list(lines.values())
 
-    def keep_metrics_until(self, update: int) -> None:
+    def keep_metrics_until(self, update: int, run: Mapping[str, Any] | None = None) -> None:
         """Drops what a killed process did after its last checkpoint from metrics.jsonl.
 
         Says so, and where a line of the checkpoint's update itself is missing.
@@ -244,8 +318,12 @@ class Workdir:
         Args:
           update: the last update whose lines are kept, that of the last checkpoint. If it is 0,
             there is no checkpoint, and no line is kept.
+          run: as of `metrics`.
+
+        Raises:
+          ValueError: as of `metrics`.
         """
-        file, lines = self / "metrics.jsonl", self.metrics()
+        file, lines = self / "metrics.jsonl", self.metrics(run)
         kept = [line for line in lines if line["update"] <= update] if update else []
         if dropped := len(lines) - len(kept):
             print(f"{file}: {dropped} lines after update {update}, the last saved one, are dropped")
@@ -266,7 +344,7 @@ class Workdir:
         (self / "figures").mkdir(exist_ok=True)
         names = [f"figures/{name}.png" for name in figures]
         for name, figure in zip(names, figures.values(), strict=True):
-            with self._replacing(name) as temporary:
+            with whole(self / name) as temporary:
                 figure.savefig(temporary, format="png", dpi=120)
         return [self / name for name in names]
 
@@ -285,6 +363,17 @@ def _longest_rising(numbers):
     return places[::-1]
 
 
+def _is_metric(item):
+    """Whether a line of metrics may have such a name and value."""
+    name, value = item
+    if name in ("split", "stage", RUN):
+        return isinstance(value, str)
+    if isinstance(value, dict):
+        return all(map(_is_metric, value.items()))
+    values = value if isinstance(value, list) else [value]
+    return all(number is None or isinstance(number, int | float) for number in values)
+
+
 def _json(value, **options):
     return json.dumps(_with_null(value), allow_nan=False, **options)
 
@@ -296,23 +385,3 @@ def _with_null(value):
     if isinstance(value, (list, tuple)):
         return [_with_null(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Makes one level of nested dicts, lists and tuples: {"a.b.0": 1} for {"a": {"b": [1]}}.
-
-    Args:
-      value: dicts, lists and other values; an empty dict or list has no entry.
-      prefix: what every name begins with.
-
-    Returns:
-      Full name -> value.
-    """
-    if isinstance(value, (list, tuple)):
-        value = dict(enumerate(value))
-    if not isinstance(value, dict):
-        return {prefix[:-1]: value}
-    flat = {}
-    for key, item in value.items():
-        flat.update(flatten(item, f"{prefix}{key}."))
-    return flat

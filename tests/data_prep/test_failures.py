@@ -2,13 +2,15 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.data_prep.failures import error_line, find_place, writing
+from rrn.data_prep.failures import error_line, find_place
 
 
 def raised(function):
@@ -20,13 +22,11 @@ def raised(function):
     pytest.fail("nothing was raised")
 
 
-def test_a_full_disk_is_said_with_the_file_that_was_written(tmp_path):
-    with pytest.raises(OSError) as raised, writing(tmp_path / "file"):
-        raise OSError(errno.ENOSPC, "No space left on device")
-    line = error_line(raised.value)
-    assert line.startswith(f"error: {tmp_path}/file: No space left on device; make room there")
-    with pytest.raises(FileNotFoundError, match="other"), writing(tmp_path / "file"):
-        (tmp_path / "other").read_text()
+def test_what_the_output_cannot_show_is_escaped():
+    code = "from rrn.data_prep.failures import escape_output; escape_output(); print('caf\\xe9')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment) == b"caf\\xe9\n"
 
 
 def test_an_error_of_the_system_names_the_file(tmp_path):

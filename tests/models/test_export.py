@@ -262,6 +262,24 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["kept"]
 
 
+def test_a_failed_export_leaves_what_is_there_and_nothing_else(tmp_path, monkeypatch):
+    weights, there = ROOT / "pretrained/pretty_clevr_mlp.h5", tmp_path / "there"
+    there.mkdir()
+    (there / "saved_model.pb").write_text("whole")
+
+    def fail(model, folder, compiled):
+        folder.mkdir()
+        (folder / "saved_model.pb").write_text("half")
+        raise RuntimeError
+
+    monkeypatch.setattr("rrn.models.export._save", fail)
+    for folder in there, tmp_path / "new":
+        with pytest.raises(RuntimeError):
+            export(weights, folder)
+    assert os.listdir(tmp_path) == ["there"]
+    assert (there / "saved_model.pb").read_text() == "whole"
+
+
 def test_a_compiled_model_answers_as_the_model_does(tmp_path):
     weights, puzzles = ROOT / "pretrained/sudoku.h5", np.zeros([2, 81], np.int32)
     puzzles[:, :9] = [range(1, 10), range(9, 0, -1)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.training.checkpoints import Checkpoints
+from rrn.training.checkpoints import Checkpoints, written_by
 from rrn.training.trainer import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 
@@ -170,3 +170,21 @@ def test_a_killed_first_save_is_no_checkpoint(tmp_path):
     half.rename(half.with_name("ckpt-2.data-00000-of-00001"))
     with pytest.raises(ValueError, match="none of its checkpoints can be restored; ckpt-2: "):
         Checkpoints(tmp_path, 100, 1000)
+
+
+def test_the_run_that_wrote_a_state_is_known(tmp_path):
+    """States of earlier checkouts do not say it, and are restored."""
+    trainer, _ = make_trainer()
+    for number in 1, 2:
+        checkpoints = Checkpoints(tmp_path, 100, 1000, run={"seed": number})
+        checkpoints.track(trainer)
+        trainer.update.assign(number)
+        checkpoints.save()
+        assert written_by(checkpoints.latest) == {"seed": number}
+    older = tf.train.Checkpoint(trainer=trainer, best_error=checkpoints.best_error)
+    trainer.update.assign(3)
+    path = older.write(str(tmp_path / "last" / "ckpt-3"))
+    assert written_by(path) is None
+    restored, _ = make_trainer()
+    tracked(tmp_path, restored)
+    assert restored.update == 3

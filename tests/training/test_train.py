@@ -96,6 +96,7 @@ def line_training(folder, results, make_updates, **fields):
     checkpoints.track(trainer)
     setup = types.SimpleNamespace(
         about={"config": "line"},
+        identity={"config": "line"},
         compiled=False,
         request=types.SimpleNamespace(config=types.SimpleNamespace(train=config)),
         data=None,
@@ -129,7 +130,7 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
     trainer = training.trainer
     said, good = {
         "weight": (f"update 2: {trainer.model_variables[0].name[:-2]}: not finite; ", 1),
-        "loss": ("update 1: the loss or its gradient: not finite; ", 1),
+        "loss": ("update 2: the loss or its gradient: not finite; ", 1),
         None: ("update 3: the validation's loss or error: not finite; ", 2),
     }[spoilt]
     with pytest.raises(FloatingPointError, match=rf"^{said}.*/last/ckpt-{good}$"):

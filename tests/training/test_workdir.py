@@ -100,6 +100,11 @@ def test_a_folder_that_is_locked_is_refused_until_its_process_is_gone(tmp_path):
             message = f"^--workdir={workdir.path}: process {other.pid} of .* trains there; "
             with pytest.raises(ValueError, match=message), workdir.locked():
                 pass
+            (workdir / "lock").unlink()
+            message = message.replace(f"process {other.pid} of .*", "another process")
+            with pytest.raises(ValueError, match=message), workdir.locked():
+                pass
+            assert os.listdir(workdir.path) == []
         finally:
             other.kill()
     with workdir.locked():
@@ -124,13 +129,18 @@ def test_a_config_that_is_damaged_is_named(workdir):
         workdir.check(CONFIG)
 
 
-@pytest.mark.parametrize("written", ["metrics.jsonl", "weights.h5", "weights_first.h5"])
+@pytest.mark.parametrize(
+    "written",
+    ["metrics.jsonl", "weights.h5", "weights_first.h5", "checkpoints/best/ckpt-4.index"],
+)
 def test_a_run_without_its_checkpoints_or_its_config_does_not_begin_anew(workdir, written):
+    (workdir / written).parent.mkdir(parents=True, exist_ok=True)
     (workdir / written).write_bytes(b"")
-    with pytest.raises(ValueError, match=rf"checkpoints: gone, .* has {written} .*--restart"):
+    written = (workdir / written).name
+    with pytest.raises(ValueError, match=rf"checkpoints/last: gone, .* has {written} .*--restart"):
         workdir.check_can_go_on()
     last = workdir / "checkpoints" / "last"
-    last.mkdir(parents=True)
+    last.mkdir(parents=True, exist_ok=True)
     (last / "ckpt-0.index").write_bytes(b"")
     workdir.check_can_go_on()
     (workdir / "config.json").unlink()
@@ -181,6 +191,14 @@ def test_a_line_whose_update_is_out_of_order_is_left_out(workdir, capsys, update
     said = capsys.readouterr().out
     assert said.count("\n") == len(left_out)
     assert all(f"line {i + 1}: damaged, left out" in said for i in left_out)
+
+
+@pytest.mark.parametrize("value", ["high", [0.5, "high"], [[0.5]], {"a": "high"}])
+def test_a_line_with_what_is_no_number_is_left_out(workdir, capsys, value):
+    for loss in 0.5, value, [0.5, None], None:
+        workdir.append("metrics.jsonl", {"update": 5, "split": "valid", "loss": loss})
+    assert [line["loss"] for line in workdir.metrics()] == [0.5, [0.5, None], None]
+    assert "metrics.jsonl, line 2: damaged, left out" in capsys.readouterr().out
 
 
 def test_metrics_that_end_before_the_last_checkpoint_are_noticed(workdir, capsys):

@@ -4,9 +4,8 @@ import pytest
 import tensorflow as tf
 
 from configs.sudoku import get_config
-from rrn.files.weights import save_weights
+from rrn.files.weights import model_variables, save_weights
 from rrn.tasks.sudoku import Sudoku
-from rrn.training.trainer import model_variables
 
 
 @pytest.fixture(scope="module")

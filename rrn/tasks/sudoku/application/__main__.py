@@ -29,11 +29,12 @@ from pathlib import Path
 
 from absl import app, flags
 
-from rrn.data_prep.failures import error_line, writing
+from rrn.data_prep.failures import error_line, escape_output
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.formats import BLANKS
 from rrn.data_prep.sudoku.reading import is_file, read_files, read_text
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
+from rrn.data_prep.writing import whole
 from rrn.tasks.sudoku.application import NUM_STEPS
 
 WEIGHTS = flags.DEFINE_string(
@@ -211,7 +212,10 @@ def _solve_puzzle(solver, puzzles, folder):
         f"the puzzle has {IN_WORDS[count_solutions(puzzles)[0]]}",
         sep="; ",
     )
-    _write(folder / "solution.gif", animation(puzzles[0], beliefs[0]))
+    path = folder / "solution.gif"
+    with whole(path) as temporary:
+        temporary.write_bytes(animation(puzzles[0], beliefs[0]))
+    print(path)
 
 
 def _solve_list(solver, puzzles, folder, tries, settings):
@@ -240,19 +244,6 @@ def _solve_list(solver, puzzles, folder, tries, settings):
     )
 
 
-def _write(path, data):
-    """Writes a file that appears whole or not at all."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    try:
-        with writing(path):
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    print(path)
-
-
 if __name__ == "__main__":
-    for stream in (sys.stdout, sys.stderr):  # what a terminal cannot show is no error
-        stream.reconfigure(errors="backslashreplace")
+    escape_output()
     app.run(main, flags_parser=parse_flags)

@@ -5,7 +5,6 @@ Whoever stops the work loses nothing that is done, and the same command goes on 
 
 import hashlib
 import mmap
-import os
 import re
 from pathlib import Path
 from types import TracebackType
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrn.data_prep.failures import writing
 from rrn.data_prep.sudoku.solver import IN_WORDS
+from rrn.data_prep.writing import whole, writing
 
 if TYPE_CHECKING:
     from rrn.tasks.sudoku.application.boards import Solutions
@@ -135,15 +134,13 @@ class Listing:
           OSError: the disk is full.
         """
         path = self._folder / NAME
-        temporary = path.with_name(f"{NAME}.tmp")
-        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as done:
-            try:
-                with writing(temporary), temporary.open("wb") as file:
-                    for begin, end in zip(self._begins.tolist(), self._ends.tolist(), strict=True):
-                        file.write(done[begin:end])
-                os.replace(temporary, path)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with (
+            mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as done,
+            whole(path) as temporary,
+            temporary.open("wb") as file,
+        ):
+            for begin, end in zip(self._begins.tolist(), self._ends.tolist(), strict=True):
+                file.write(done[begin:end])
         self.path.unlink(missing_ok=True)
         return path
 
