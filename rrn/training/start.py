@@ -15,9 +15,6 @@ from rrn.training.workdir import Workdir
 def run(request: Request) -> None:
     """Trains, evaluates, exports or shows the variables of one experiment.
 
-    Args:
-      request: what is asked for.
-
     Raises:
       ValueError: a config, flag or file does not fit. The message says which, and what would.
       ConnectionError: a process of the cluster did not come or has failed.
@@ -38,15 +35,7 @@ def run(request: Request) -> None:
 
 
 def carry_out(request: Request, files: Files) -> None:
-    """Loads TensorFlow, and runs the program that is asked for.
-
-    Args:
-      request: what is asked for, checked.
-      files: what was read for it.
-
-    Raises:
-      ValueError, ConnectionError, FloatingPointError: as of `run`.
-    """
+    """Loads TensorFlow, and runs the program that is asked for; see `run` for what it raises."""
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
     from rrn.distribute import keep_freed_memory, serve
     from rrn.training.evaluate import evaluate, follow

@@ -45,11 +45,7 @@ from rrn.data_prep.failures import writing
 
 
 class Workdir:
-    """The folder of a run; `workdir / name` is the path of a file in it.
-
-    Args:
-      path: the folder. It need not be there.
-    """
+    """The folder of a run, which may be new; `workdir / name` is the path of a file in it."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -86,11 +82,7 @@ class Workdir:
             yield
 
     def set_aside(self) -> Path | None:
-        """Moves all files but the lock to a new folder `earlier-N` of this one.
-
-        Returns:
-          That folder; None if there was nothing to move.
-        """
+        """Moves all files but the lock to a new folder `earlier-N`; None if there are none."""
         files = [path for path in self.path.iterdir() if path.name != "lock"]
         files = [path for path in files if not re.fullmatch(r"earlier-\d+", path.name)]
         if not files:
@@ -109,7 +101,7 @@ class Workdir:
           config: every field of the experiment's config, and "config", its name.
 
         Raises:
-          ValueError: as of `check`.
+          ValueError: see `check`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self.check(config)
@@ -118,9 +110,6 @@ class Workdir:
 
     def check(self, config: Mapping[str, Any]) -> None:
         """Checks that the folder, if there is one, was made for this config.
-
-        Args:
-          config: as of `create`.
 
         Raises:
           ValueError: it holds a run of another config; the message lists the differences. The
@@ -170,35 +159,17 @@ class Workdir:
                 )
 
     def write_json(self, name: str, value: Any) -> None:
-        """Writes a file that appears whole or not at all.
-
-        Args:
-          name: the file's name.
-          value: what JSON takes.
-        """
+        """Writes a file that appears whole or not at all."""
         self.write_text(name, _json(value, indent=1) + "\n")
 
     def write_text(self, name: str, text: str) -> Path:
-        """Writes a file that appears whole or not at all.
-
-        Args:
-          name: the file's name.
-          text: its text.
-
-        Returns:
-          The file's path.
-        """
+        """Writes a file that appears whole or not at all; returns its path."""
         with self._replacing(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return self / name
 
     def append(self, name: str, line: Mapping[str, Any]) -> None:
-        """Adds a line of JSON to a file.
-
-        Args:
-          name: the file's name; it need not be there.
-          line: what JSON takes.
-        """
+        """Adds a line of JSON to a file, which need not be there."""
         with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
@@ -214,13 +185,11 @@ class Workdir:
             temporary.unlink(missing_ok=True)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Reads metrics.jsonl.
+        """Reads metrics.jsonl; it has no lines before training.
 
         A damaged line is named and left out, and those after it are kept. A line whose update does
-        not fit between its neighbours' is damaged, too: updates never fall.
-
-        Returns:
-          Its lines, without one that a kill has cut off; none before training.
+        not fit between its neighbours' is damaged, too: updates never fall. Left out is also a line
+        that a kill has cut off.
         """
         file, lines = self / "metrics.jsonl", {}
         whole = file.read_bytes().split(b"\n")[:-1] if file.exists() else ()
@@ -255,14 +224,7 @@ class Workdir:
             self.write_text("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept))
 
     def save_figures(self, figures: Mapping[str, "Figure"]) -> list[Path]:
-        """Writes figures as PNG files in `figures`.
-
-        Args:
-          figures: name -> figure.
-
-        Returns:
-          The files' paths.
-        """
+        """Writes figures as PNG files in `figures`; returns their paths."""
         (self / "figures").mkdir(exist_ok=True)
         names = [f"figures/{name}.png" for name in figures]
         for name, figure in zip(names, figures.values(), strict=True):
@@ -303,10 +265,6 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
     Args:
       value: dicts, lists and other values; an empty dict or list has no entry.
-      prefix: what every name begins with.
-
-    Returns:
-      Full name -> value.
     """
     if isinstance(value, (list, tuple)):
         value = dict(enumerate(value))
