@@ -6,13 +6,9 @@ MAX_WORDS = 24  # of a sentence
 
 
 def split_facts(stories: tf.Tensor) -> tf.RaggedTensor:
-    """Splits stories at full stops and ends of lines.
+    """Splits stories at full stops and ends of lines into the facts that have a word.
 
-    Args:
-      stories: strings `[stories]`.
-
-    Returns:
-      The facts that have a word, strings `[stories, (facts)]`.
+    From strings `[stories]` come strings `[stories, (facts)]`.
     """
     lines = tf.strings.regex_replace(stories, r"[.\n]", "\n")
     facts = tf.strings.split(lines, sep="\n")
