@@ -35,9 +35,6 @@ SMALLER = "a smaller batch_size or a smaller model needs less"
 def error_line(error: BaseException) -> str | None:
     """Says what has failed.
 
-    Args:
-      error: what was raised.
-
     Returns:
       `error: ` and what has failed, one line but for lines that the error itself indents; None if
       nobody could foresee it.
@@ -52,9 +49,6 @@ def error_line(error: BaseException) -> str | None:
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
     """Within it an error of the system names the file that is written, as on a full disk.
-
-    Args:
-      path: the file.
 
     Raises:
       OSError: the system's error, with the file's name.
@@ -119,7 +113,6 @@ def find_place(error: BaseException, outside: str) -> str | None:
     """Says where a user's Python file has failed.
 
     Args:
-      error: what was raised while the file was executed; errors that it was wrapped into count.
       outside: the folder of the program that executes it, whose files do not count.
 
     Returns:

@@ -56,11 +56,9 @@ def simulate(
     """Returns the first stories of the collection that `rng` names.
 
     Args:
-      task: 1 to 20.
       num_questions: the least number of questions that the stories have together. It is not used if
         `num_stories` is given.
       rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
-      num_stories: the number of stories.
     """
     key = f"{rng.bit_generator.random_raw():016x}"
     if num_stories is not None:
