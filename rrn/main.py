@@ -1,7 +1,7 @@
 """Trains, evaluates, exports or shows a recurrent relational network.
 
-python main.py --config configs/babi.py --devices 0,1,2,3
-python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
+    python main.py --config configs/babi.py --devices 0,1,2,3
+    python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
 
 An installed package has it as the command `rrn`.
 """

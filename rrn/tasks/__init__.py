@@ -1,8 +1,10 @@
 """The tasks, a room or a file for each, and what they share.
 
-task.py      the base class of tasks: inputs, model, loss
-report.py    the base class of reports: results, table, figures, examples
-examples.py  what the examples of several reports are made of
+Modules:
+  task: the base class of tasks: inputs, model, loss
+  report: the base class of reports: results, table, figures, examples
+  inputs: from a split's arrays to one input pipeline for each device
+  examples: what the examples of several reports are made of
 
 A task is a file here, or a folder with a file task.py, that defines `create_task`; its first line
 says what it is. No other place lists it. A room, or the file, has

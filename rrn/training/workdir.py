@@ -1,26 +1,27 @@
 """A run's folder and its files.
 
-lock            which process trains here, or was the last to
-earlier-N/      a run that --restart has moved aside
-config.json     the config, every field, and "config", its name
-metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
-                to train), "examples_per_second", "loss", ...}, means since the line before, and
-                in stages "stage"; validation: {"update", "seconds", "split": "valid",
-                "mean_loss" (over all steps), the task's metrics}
-validation.jsonl  what a cluster's evaluator found: {"update", "split": "valid", "mean_loss", the
-                task's metrics}
-results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
-                "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
-variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
-                "readers": {tower: reads an update}}]
-activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
-checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
-weights.h5      the best weights, with what makes the model again; in stages the last ones
-saved_model/    the model as --mode export writes it
-weights_*.h5    the weights at the end of each stage
-figures/*.png   the results, and over the updates those of training.png and validation.png
-report.html     all of this to look at in a browser, and examples step by step: one file by itself
-events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
+    lock            which process trains here, or was the last to
+    earlier-N/      a run that --restart has moved aside
+    config.json     the config, every field, and "config", its name
+    metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (since this process began
+                    to train), "examples_per_second", "loss", ...}, means since the line before, and
+                    in stages "stage"; validation: {"update", "seconds", "split": "valid",
+                    "mean_loss" (over all steps), the task's metrics}
+    validation.jsonl  what a cluster's evaluator found: {"update", "split": "valid", "mean_loss",
+                    the task's metrics}
+    results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
+                    step}, "by_step": {name: [values]}, "notes"}, and in stages "by_stage":
+                    {stage: metrics}
+    variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
+                    "readers": {tower: reads an update}}]
+    activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
+    checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
+    weights.h5      the best weights, with what makes the model again; in stages the last ones
+    saved_model/    the model as --mode export writes it
+    weights_*.h5    the weights at the end of each stage
+    figures/*.png   the results, and over the updates those of training.png and validation.png
+    report.html     all of this to look at in a browser, and examples step by step, in one file
+    events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
 
 A number that is not finite is null in all of them, as JSON has none.
 """

@@ -7,13 +7,13 @@ They are not copies: sentences and rules are written here, and answers are deriv
 tells.
 
 Modules:
-    telling    random choices, and the tale that collects facts and questions
-    world      actors, places and objects, and what can happen to them
-    people     stories of tasks 1-3 and 5-14
-    reasoning  stories of tasks 4 and 15-20
-    text       writes stories as bAbI's text files
-    answerer   answers questions from the text alone, and shares no code with the other modules
-    compare    how close two sets of stories are
+  telling: random choices, and the tale that collects facts and questions
+  world: actors, places and objects, and what can happen to them
+  people: stories of tasks 1-3 and 5-14
+  reasoning: stories of tasks 4 and 15-20
+  text: writes stories as bAbI's text files
+  answerer: answers questions from the text alone, and shares no code with the other modules
+  compare: how close two sets of stories are
 """
 
 from collections.abc import Callable
