@@ -1,5 +1,6 @@
-"""The bAbI training step against the plain formulation: same model, same questions, one run,
-interleaved; or its longest kernels, or the memory that each way takes.
+"""The bAbI training step against the plain formulation; or its longest kernels, or its memory.
+
+Both have the same model and the same questions, and are run interleaved.
 
     python -m benchmarks.babi_step [--batch_sizes 512] [--num_steps 3] [--compiled off|on|both]
         [--profile | --memory] [--seconds N] [--json FILE]

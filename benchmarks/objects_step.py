@@ -1,5 +1,7 @@
-"""The training steps of Pretty-CLEVR and of the ages against the plain formulation: same model,
-same questions, one run, interleaved; or their longest kernels, or the memory that each way takes.
+"""The training steps of Pretty-CLEVR and of the ages against the plain formulation.
+
+Both have the same model and the same questions, and are run interleaved. Or it lists their longest
+kernels, or the memory that each way takes.
 
     python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128]
         [--compiled off|on|both] [--profile | --memory] [--seconds N] [--json FILE]

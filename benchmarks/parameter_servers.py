@@ -157,12 +157,11 @@ def cluster_flags(policy, batch_size, updates, arguments):
 
 
 def train(model, settings, flags, arguments, name, updates):
-    """A run of main.py of at least so many updates: {"updates_per_second", "curve", "servers",
-    "test_accuracy"}.
+    """Runs main.py for at least so many updates; returns what was measured.
 
-    "curve": its training lines of metrics.jsonl; "servers": for each one the bytes of an update,
-    {"computed": to send, and to get, "sent", "received"}; "test_accuracy": percent, of a run with
-    servers. One without ends as soon as it has made its updates.
+    "updates_per_second"; "curve": its training lines of metrics.jsonl; "servers": for each one the
+    bytes of an update, {"computed": to send, and to get, "sent", "received"}; "test_accuracy":
+    percent, of a run with servers. One without ends as soon as it has made its updates.
     """
     folder = arguments.out / f"{model.replace(':', '_')}_{name}"
     folder.mkdir()
@@ -281,7 +280,7 @@ def _end(run):
 
 
 def figures(study):
-    """name -> matplotlib figure: bytes by server, and curves over time, a row for each model."""
+    """Draws figures by name: bytes by server, and curves over time, a row for each model."""
     from matplotlib.figure import Figure  # only drawing needs it
 
     count = len(study["models"])

@@ -1,5 +1,7 @@
-"""How fast training with parameter servers can be: a model of its rate against workers, servers and
-bandwidth, and a table from what `benchmarks.parameter_servers` has measured.
+"""How fast training with parameter servers can be.
+
+A model of its rate against workers, servers and bandwidth, and a table from what
+`benchmarks.parameter_servers` has measured:
 
     python -m benchmarks.parameter_servers_model FILE [--gbit 10] [--ps 2,8,32] [--sync]
 

@@ -1,5 +1,6 @@
-"""The Sudoku training step against the plain formulation: same model, same boards, one run,
-interleaved; or its longest kernels, or the memory that each way takes.
+"""The Sudoku training step against the plain formulation; or its longest kernels, or its memory.
+
+Both have the same model and the same boards, and are run interleaved.
 
     python -m benchmarks.sudoku_step [--batch_sizes 64] [--num_steps 32] [--compiled off|on|both]
         [--profile | --memory] [--seconds N] [--json FILE]

@@ -1,5 +1,4 @@
-"""VGG19 (Simonyan and Zisserman 2015), all 19 layers, on digits: a network whose first dense layer
-holds most of its bytes.
+"""VGG19 (Simonyan and Zisserman 2015) on digits: its first dense layer holds most of its bytes.
 
     python -m data_prep mnist --source mnist.npz --out data/mnist.h5
     python main.py --config configs/vgg19.py --devices 0,1,2,3

@@ -1,26 +1,27 @@
 """Recurrent Relational Networks (Palm et al., NeurIPS 2018) for TensorFlow 2.
 
-nn/          the networks on graphs: read nn/plain.py first, the paper's equations word for word
-variables/   variables that are read once, in shards; keyed draws; the recorder
-config       every setting that all experiments have in common, declared once
-optimizers/  Adam, RMSProp, Muon, learning rates, clipping, averaged weights
-distribute/  devices, towers, variables on parameter servers, clusters
-files/       prepared data and weights files, verified
-data_prep/   public data sets as prepared files; without TensorFlow
-tasks/       inputs, model and loss of each task, and its report: results, table, figures
-models/      models made again from their weights files, exported, published
-training/    one update on one page, and the programs: train, evaluate, inspect
-pages/       pages with tables and examples, to look at in a browser
-
-compiling    what XLA compiles, and what it keeps
-settings     what settings are: values that are checked when they are made
-config_file  a config file, and what the command line changes
-recipes      what the files of configs/ are made with
-keras        any module as a Keras layer; imported by itself
-main         the program
-doctor       which devices TensorFlow can use here, and what is missing: a program
-lazy         packages whose imports of TensorFlow wait until a name is used
-fast_start   what programs import first: TensorFlow without Keras
+Modules:
+  nn: the networks on graphs: read nn/plain.py first, the paper's equations word for word
+  variables: variables that are read once, in shards; keyed draws; the recorder
+  config: every setting that all experiments have in common, declared once
+  optimizers: Adam, RMSProp, Muon, learning rates, clipping, averaged weights
+  distribute: devices, towers, variables on parameter servers, clusters
+  files: prepared data and weights files, verified
+  data_prep: public data sets as prepared files; without TensorFlow
+  tasks: inputs, model and loss of each task, and its report: results, table, figures
+  models: models made again from their weights files, exported, published
+  training: one update on one page, and the programs: train, evaluate, inspect
+  pages: pages with tables and examples, to look at in a browser
+  compiling: what XLA compiles, and what it keeps
+  settings: what settings are: values that are checked when they are made
+  config_file: a config file, and what the command line changes
+  recipes: what the files of configs/ are made with
+  keras: any module as a Keras layer; imported by itself
+  main: the program
+  __main__: the command `rrn`, and `python -m rrn`
+  doctor: which devices TensorFlow can use here, and what is missing: a program
+  lazy: packages whose imports of TensorFlow wait until a name is used
+  fast_start: what programs import first: TensorFlow without Keras
 """
 
 from typing import TYPE_CHECKING

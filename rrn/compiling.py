@@ -35,8 +35,7 @@ class UnknownShapeError(ValueError):
 def is_compiling() -> bool:
     """Tells whether what is being traced in this thread is for XLA.
 
-    Returns:
-      Whether it is. Modules then compute what XLA fuses well.
+    Modules then compute what XLA fuses well.
     """
     return getattr(_local, "compiling", False)
 
@@ -51,13 +50,9 @@ def _compiling() -> Iterator[None]:
 
 
 def placed(device: str) -> contextlib.AbstractContextManager:
-    """Makes a scope whose operations are on a device; within XLA all are where its computation is.
+    """Makes a scope whose operations are on a device.
 
-    Args:
-      device: the device's name.
-
-    Returns:
-      The context manager.
+    Within XLA all are where its computation is.
     """
     return contextlib.nullcontext() if is_compiling() else tf.device(device)
 
@@ -67,12 +62,6 @@ def run_compiled(function: Callable[[], Any]) -> Any:
 
     The function may use tensors from around it, which become the computation's inputs. Of variables
     it may read and change those alone that are on the same device.
-
-    Args:
-      function: a function without arguments.
-
-    Returns:
-      What the function returned, a nest of tensors and None.
 
     Raises:
       UnknownShapeError: a tensor that it uses has a shape that may differ from call to call.
@@ -96,9 +85,6 @@ def run_compiled(function: Callable[[], Any]) -> Any:
 @contextlib.contextmanager
 def refusals(what: str) -> Iterator[None]:
     """Within it an error of XLA's, which cannot compile an operation, says what to do.
-
-    Args:
-      what: what is compiled.
 
     Raises:
       ValueError: XLA cannot compile it; the message has XLA's reason.
@@ -128,9 +114,6 @@ def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
     The folder is `rrn/xla` in XDG_CACHE_HOME, or in ~/.cache; in it one for each version of
     TensorFlow and kind of GPU. Whoever has named a folder in TF_XLA_FLAGS keeps that. Must be
     called before TensorFlow's first operation.
-
-    Args:
-      gpu: a GPU, of the kind that all are.
     """
     if KEEP in os.environ.get("TF_XLA_FLAGS", ""):
         return
@@ -153,14 +136,7 @@ def _set_flags(variable, flags):
 
 
 def xla(function: Callable) -> Callable:
-    """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it.
-
-    Args:
-      function: from nests of tensors to a nest of tensors.
-
-    Returns:
-      The function, of the same arguments.
-    """
+    """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it."""
 
     @functools.partial(tf.function, jit_compile=True, autograph=False)
     def by_itself(*args):

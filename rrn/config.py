@@ -81,6 +81,8 @@ class Schedule(Settings):
 
 
 class Constant(Schedule):
+    """Stays as it is after the warm-up."""
+
     kind: Literal["constant"] = "constant"
 
 
@@ -225,10 +227,6 @@ class ModelSettings(Settings):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Checks the options of a stage.
 
-        Args:
-          options: name -> value.
-          path: where they are, for the message.
-
         Returns:
           (those of the task's `loss`, those of its `make_batch`).
 
@@ -274,9 +272,5 @@ class Experiment(Settings):
         return self.model.TASK
 
     def to_dict(self) -> dict[str, Any]:
-        """Makes a dict of it, for files.
-
-        Returns:
-          Names of fields, and "task", -> values; settings are dicts.
-        """
+        """Makes a dict of it, and of settings in it, for files; "task" is its task's name."""
         return {"task": self.task, **self.model_dump()}

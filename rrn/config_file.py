@@ -26,9 +26,6 @@ class UsageError(ValueError):
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Takes `--config.FIELD=VALUE` and `--config.FIELD VALUE` out of a command line.
 
-    Args:
-      arguments: the command line.
-
     Returns:
       (the other arguments; (field, value) of these, in their order).
 
@@ -58,9 +55,6 @@ def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experimen
         there is one.
       changes: (field, value) as texts, such as ("train.stages[0].num_updates", "100").
 
-    Returns:
-      The config.
-
     Raises:
       ValueError: no such file or variant, or a file that does not give a config. The message names
         the file, and the line of what it has raised.
@@ -76,14 +70,10 @@ def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experimen
 
 
 def find_file(path: str) -> str | None:
-    """Finds a config file.
+    """Finds a config file; None if there is none.
 
-    Args:
-      path: its path; that of one of the project's own, such as configs/babi.py, names it from any
-        folder that has no such file.
-
-    Returns:
-      The file's path; None if there is none.
+    The path of one of the project's own, such as configs/babi.py, names it from any folder that has
+    no such file.
     """
     own = path.startswith("configs/")
     # A wheel has the project's configs within rrn, a checkout beside it.

@@ -42,7 +42,6 @@ class Facts:
     Attributes:
       tensorflow: "version", "folder", for which "cuda" and "cudnn" it is built (None for none),
         "gpus" that it sees (a text for each), and what it "said"; or an "error".
-      processor: a text.
       driver: the version of NVIDIA's driver, None if there is none.
       gpus: a text for each of NVIDIA's GPUs that the machine has.
       libraries: name -> (where it was opened, or "" and why it was not).
@@ -347,11 +346,7 @@ def _verdict(facts):
 
 
 def main() -> int:
-    """Prints what was found, what is to be done, and the verdict.
-
-    Returns:
-      The exit status.
-    """
+    """Prints what was found, what is to be done, and the verdict; returns the exit status."""
     print("This takes some seconds for each device.", flush=True)
     facts = _gather()
     verdict, status = _verdict(facts)

@@ -49,7 +49,7 @@ class ModuleLayer(keras.layers.Layer):
         its variables with `rrn.variables.reading.read`, as rrn's do, and `keras.saving.load_model`
         needs it in `custom_objects`.
       arguments: what the class is called with, by name. They are saved as JSON.
-      **options: name, dtype and trainable, as of any layer.
+      **options: name, dtype and trainable, see `keras.layers.Layer`.
 
     Raises:
       ValueError: there is no such module, it is no class, arguments are no dict, or Keras does not
@@ -112,13 +112,7 @@ class ModuleLayer(keras.layers.Layer):
         )
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the module.
-
-        Args:
-          *args, **kwargs: as of the module's `__call__`.
-
-        Returns:
-          What the module returns.
+        """Calls the module as its `__call__` is called.
 
         Raises:
           ValueError: the module reads a variable by another way than `rrn.variables.reading.read`.
@@ -126,11 +120,6 @@ class ModuleLayer(keras.layers.Layer):
         return self._run(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """Describes what makes the layer again, weights aside.
-
-        Returns:
-          The layer's config.
-        """
         made_of = {"module": self.module_class.__name__, "arguments": dict(self.arguments)}
         return {**super().get_config(), **made_of}
 

@@ -11,17 +11,13 @@ from typing import Any
 
 
 def lazy_names(package: str, names: Sequence[str], modules: Sequence[str]) -> Callable[[str], Any]:
-    """Makes the `__getattr__` of a package.
+    """Makes the `__getattr__` of a package, from a name to what a module has under that name.
 
     Args:
       package: the package's `__name__`.
       names: its `__all__`. None of them may be the name of one of its modules.
       modules: its modules that have these names, and that may be used as its attributes, too. They
         are searched in this order, so that what needs no TensorFlow comes first.
-
-    Returns:
-      A function from a name to what a module has under that name. For any other name it raises
-      AttributeError.
     """
 
     def find(name):

@@ -1,7 +1,7 @@
 """Trains, evaluates, exports or shows a recurrent relational network.
 
-python main.py --config configs/babi.py --devices 0,1,2,3
-python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
+    python main.py --config configs/babi.py --devices 0,1,2,3
+    python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
 
 An installed package has it as the command `rrn`.
 """
@@ -31,6 +31,7 @@ def end(what, status=1):
 
 
 def parse_flags(argv):
+    """Reads the flags; returns the changes of config fields, (field, value) as texts."""
     try:
         argv, changes = split_arguments(argv)
         arguments = flags.FLAGS(argv)
@@ -96,6 +97,7 @@ RESTART = flags.DEFINE_bool(
 
 
 def main(changes):
+    """Runs what the flags ask for, with these changes of the config."""
     name = CONFIG.value.removeprefix(f"{ROOT}/")
     workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
     try:

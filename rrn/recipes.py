@@ -8,14 +8,12 @@ Recipe = Callable[[], Experiment]
 
 
 def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
-    """Makes the `get_config` of a config file.
+    """Makes the `get_config` of a config file, a function of a variant, "" if it is not given.
+
+    It raises ValueError, which names the variants, for one that is not among them.
 
     Args:
       recipes: variant -> recipe; the variant "" is the file without a variant.
-
-    Returns:
-      A function of a variant, "" if it is not given. It raises ValueError, which names the
-      variants, for one that is not among them.
     """
 
     def get_config(variant: str = "") -> Experiment:
@@ -30,12 +28,7 @@ def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
 def shorten(config: Experiment, examples: int = 0) -> Experiment:
     """Shortens a recipe to seconds of training and evaluation.
 
-    Args:
-      config: the recipe.
-      examples: of each split that is evaluated; 0: all.
-
-    Returns:
-      The shorter recipe.
+    So many examples of each split are evaluated, all if it is 0.
     """
     return replace(
         config,

@@ -50,11 +50,7 @@ class Settings(BaseModel):
 
     @classmethod
     def known_fields(cls) -> list[str]:
-        """Lists the fields that may be given.
-
-        Returns:
-          The names of its own fields, and of those that it gives to its items.
-        """
+        """Lists the fields that may be given: its own, and those that it gives to its items."""
         of_items = cls.ITEMS[1].known_fields() if cls.ITEMS else []
         return [*cls.model_fields, *of_items]
 
@@ -74,15 +70,11 @@ class Settings(BaseModel):
 
 
 def replace(settings: AnySettings, **fields: Any) -> AnySettings:
-    """Makes settings of which some fields are others.
+    """Makes settings of which some fields are others; the given ones stay as they are.
 
     Args:
-      settings: the settings, which stay as they are.
       **fields: the new values. A dict in the place of settings has the fields of these that are
         new: `replace(config, train={"batch_size": 32})`.
-
-    Returns:
-      The new settings.
 
     Raises:
       ValueError: a field that is unknown, or a value that its field does not take.
@@ -115,15 +107,7 @@ def _has_fields_of(settings: Any, value: Any) -> bool:
 
 
 def made(cls: type[AnySettings], fields: Mapping[str, Any], path: str = "") -> AnySettings:
-    """Makes settings of a dict, as a file has it.
-
-    Args:
-      cls: the settings' class.
-      fields: name -> value.
-      path: where the settings are, for the message.
-
-    Returns:
-      The settings.
+    """Makes settings of a dict, as a file has it; `path` is where they are, for the message.
 
     Raises:
       ValueError: a field that is unknown or missing, or a value that its field does not take; one
@@ -139,12 +123,8 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
     """Makes settings of which one field has the value that a text says.
 
     Args:
-      settings: the settings, which stay as they are.
       path: the field's place, such as `train.stages[1].num_updates`.
       text: the value as a user types it: a word, or Python's literal of a number, a tuple or such.
-
-    Returns:
-      The new settings.
 
     Raises:
       ValueError: no such field, or a value that it does not take.
@@ -203,15 +183,7 @@ def _changed(value: Any, keys: Sequence[str], new: Any, path: str) -> Any:
 
 
 def in_words(error: ValidationError, path: str = "") -> str:
-    """Says what is wrong with settings.
-
-    Args:
-      error: what making them has raised.
-      path: where the settings are.
-
-    Returns:
-      A line for the first field that is wrong: its place, what it takes, and the value.
-    """
+    """Says which field of settings is wrong first: its place, what it takes, its value."""
     found = error.errors(include_url=False, include_context=True)[0]
     for key in found["loc"]:
         if key not in _kinds(Settings):  # which pydantic puts between a field and its settings'

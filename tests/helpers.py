@@ -65,7 +65,7 @@ def make_trainer(config, data, task, devices, first_update=0, compiled=False, **
 
 
 def write_babi_texts(folder):
-    """bAbI text files of tasks 1 to 3: people walk, and are asked for after every 1 to 3 facts."""
+    """Writes bAbI text files of tasks 1 to 3: people walk, and are asked for after 1 to 3 facts."""
     folder = folder / "en-valid-10k"
     folder.mkdir()
     rng = np.random.default_rng(0)

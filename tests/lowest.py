@@ -1,4 +1,4 @@
-"""Prints the lowest versions that pyproject.toml declares, of the package and of its tests:
+"""Prints the lowest versions that pyproject.toml declares, of the package and of its tests.
 
 pip install $(python tests/lowest.py)
 """

@@ -64,7 +64,7 @@ def read_json(path):
 
 
 def state(folder):
-    """name -> array of a checkpoint; how often it was saved is no part of training's state."""
+    """The arrays of a checkpoint by name; how often it was saved is no part of training's state."""
     reader = tf.train.load_checkpoint(str(folder))
     names = reader.get_variable_to_shape_map()
     return {name: reader.get_tensor(name) for name in names if "save_counter" not in name}

@@ -1,5 +1,6 @@
-"""The documentation's Python runs as it is written, but for the number of updates; its commands
-parse; and what it links to or names exists.
+"""The documentation's Python runs as it is written, but for the number of updates.
+
+Its commands parse, and what it links to or names exists.
 """
 
 import argparse
@@ -214,8 +215,9 @@ def test_the_new_task_trains_in_a_checkout(tmp_path):
 
 
 def commands_of(document):
-    """The commands of a Markdown file: in indented lines, or within the prose; each a list of
-    words. A line that ends with a backslash goes on in the next.
+    """The commands of a Markdown file, in indented lines or within the prose, as lists of words.
+
+    A line that ends with a backslash goes on in the next.
     """
     prose = prose_of(document).replace("\\\n", " ")
     indented = re.findall(r"^    (?:TF_CONFIG=\S+ \S+ )?((?:make|python) .*)$", prose, re.MULTILINE)

@@ -26,8 +26,9 @@ def error_of(function, *arguments, **fields):
 
 
 def test_a_setting_is_declared_in_one_place():
-    """A new field alone: it has its default and range, recipes and the command line reach it, files
-    keep it.
+    """A new field alone has its default and range, and files keep it.
+
+    Recipes and the command line reach it.
     """
 
     class NewStage(Stage):

@@ -1,4 +1,4 @@
-"""Tries an installed wheel, as somebody does who has no checkout:
+"""Tries an installed wheel, as somebody does who has no checkout.
 
 python tests/try_wheel.py dist/rrn-0.1.0-py3-none-any.whl
 

@@ -23,23 +23,14 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
 
     def error(self, message: str) -> None:
-        """Ends the process.
-
-        Args:
-          message: what is wrong.
-        """
         print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
         sys.exit(2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command.
+    """Runs one command; returns the exit status, 0, or 1 after an error message.
 
-    Args:
-      arguments: the words of the command line; by default those of this process.
-
-    Returns:
-      The exit status: 0, or 1 after an error message. Wrong options end the process with 2.
+    Wrong options end the process with 2.
     """
     parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -107,7 +107,6 @@ def find_place(error: BaseException, outside: str) -> str | None:
     """Says where a user's Python file has failed.
 
     Args:
-      error: what was raised while the file was executed; errors that it was wrapped into count.
       outside: the folder of the program that executes it, whose files do not count.
 
     Returns:

@@ -12,8 +12,6 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
     """Finds the modules of a package that define a function.
 
     Args:
-      package: the package's folder.
-      function: the function's name.
       within: the module that defines it where there is a folder in place of a file.
 
     Returns:

@@ -17,14 +17,10 @@ SPLITS = ("train", "valid", "test")
 
 
 def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
-    """Compares names, dtypes and shapes with a layout.
+    """Compares names, dtypes and shapes with a layout; returns what was verified.
 
     Args:
       datasets: arrays by their path in the file.
-      layout: what they should be.
-
-    Returns:
-      What was verified.
 
     Raises:
       DataError: a dataset is missing or too much, or has another dtype or shape.
@@ -62,14 +58,7 @@ def _shown(axes: tuple[int | str, ...]) -> str:
 
 
 def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) -> None:
-    """Raises `DataError` unless low <= number < high, which may be an array, for all numbers.
-
-    Args:
-      name: the dataset.
-      array: its numbers.
-      low: the least number that is right.
-      high: the least number that is too large.
-    """
+    """Raises `DataError` unless low <= number < high, which may be an array, for all numbers."""
     check_all(name, (array >= low) & (array < high), array, f"at least {low} and below the limit")
 
 
@@ -77,9 +66,7 @@ def check_all(name: str, right: np.ndarray, array: np.ndarray, expected: str) ->
     """Refuses an array in which something is wrong.
 
     Args:
-      name: the dataset.
       right: whether an entry is right, for all of them or for the rows of `array`.
-      array: the entries.
       expected: what is right, for the message.
 
     Raises:

@@ -11,9 +11,6 @@ MOST = 1_000_000  # of whatever an option counts: examples, stories, scenes, dig
 def check_options(args: argparse.Namespace) -> None:
     """Checks the options of a command.
 
-    Args:
-      args: the parsed options.
-
     Raises:
       DataError: a number that is no seed is too large, or `--out` cannot be a file.
     """

@@ -11,7 +11,6 @@ class Progress:
     that takes less time than that shows nothing.
 
     Args:
-      what: names the work.
       total: the number of its parts; None if it is unknown.
     """
 
@@ -21,11 +20,7 @@ class Progress:
         self._on_terminal = sys.stderr.isatty()
 
     def show(self, done: int) -> None:
-        """Shows the progress if it is time to.
-
-        Args:
-          done: the number of parts that are done.
-        """
+        """Shows the number of parts that are done, if it is time to."""
         now = time.monotonic()
         whole = self._total is not None and done >= self._total
         last = whole and self._shown > self._start  # the last line follows others

@@ -1,14 +1,15 @@
 """Training on several devices and on several machines.
 
-devices.py    names of the towers' devices from a flag; the CPU's memory
-towers.py     one tower: the losses of its own batch and their gradients, on its own device
-gradients.py  the average of the towers' gradients
-sharding.py   which parameter server holds which rows of which variable
-variables.py  variables created in their places, and the list that shows where they are
-showing.py    the towers' own tensors as a table, an update's graph for TensorBoard
-cluster.py    a cluster: its processes' roles and addresses, and which of them answer
-processes.py  the processes of a cluster: how they start, connect, serve and fail
-listening.py  TensorFlow's servers on one address of the machine and no other
+Modules:
+  devices: names of the towers' devices from a flag; the CPU's memory
+  towers: one tower: the losses of its own batch and their gradients, on its own device
+  gradients: the average of the towers' gradients
+  sharding: which parameter server holds which rows of which variable
+  variables: variables created in their places, and the list that shows where they are
+  showing: the towers' own tensors as a table, an update's graph for TensorBoard
+  cluster: a cluster: its processes' roles and addresses, and which of them answer
+  processes: the processes of a cluster: how they start, connect, serve and fail
+  listening: TensorFlow's servers on one address of the machine and no other
 """
 
 from typing import TYPE_CHECKING

@@ -51,41 +51,20 @@ class Cluster:
         _check(self.addresses, self.role, self.index)
 
     def processes(self, *roles: str) -> list[Process]:
-        """Lists the processes of some roles.
-
-        Args:
-          *roles: the roles.
-
-        Returns:
-          (role, index, address) of each.
-        """
+        """Lists the (role, index, address) of each process of some roles."""
         return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
 
     def devices(self, role: str, kind: str = "/device:CPU:0") -> list[str]:
-        """Names a device of every process of a role.
-
-        Args:
-          role: the role.
-          kind: the device's name within its process.
-
-        Returns:
-          The full names.
-        """
+        """Names a device of every process of a role; `kind` is its name within its process."""
         return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
 
 
 def parse_tf_config(text: str) -> Cluster:
     """Reads a value of TF_CONFIG.
 
-    Args:
-      text: the value.
-
-    Returns:
-      The cluster that it describes.
-
     Raises:
-      ValueError: the text is not JSON, or does not describe a cluster that this process is part of.
-        The message says what is wrong.
+      ValueError: the text is not JSON, or does not describe a cluster that this process is part of;
+        the message says what is wrong.
     """
     try:
         config = json.loads(text)
@@ -128,15 +107,12 @@ def _check(addresses, role, index):
 
 
 def find_cluster(local: str | None) -> Cluster | None:
-    """Finds the cluster that this process is part of, if it is part of one.
+    """Finds the cluster that this process is part of; None without a flag and TF_CONFIG.
 
     Args:
       local: the flag --local_cluster, as "ps=2,worker=7". With it this process is the chief of so
         many processes of this machine, which `running` starts. Without it the environment variable
         TF_CONFIG describes the cluster.
-
-    Returns:
-      The cluster; None if there is neither a flag nor TF_CONFIG.
 
     Raises:
       ValueError: the flag or TF_CONFIG is malformed, or both are given.
@@ -186,14 +162,7 @@ def _ip(host):
 
 
 def host_port(address: str) -> tuple[str, int]:
-    """Takes an address apart.
-
-    Args:
-      address: "host:port".
-
-    Returns:
-      (host, port).
-    """
+    """Takes an address, "host:port", apart."""
     host, _, port = address.rpartition(":")
     return host, int(port)
 
@@ -208,7 +177,6 @@ def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
     connections for a process that is stopped, but no greeting comes then.
 
     Args:
-      address: "host:port".
       timeout: the seconds in which the greeting must come.
 
     Returns:
@@ -227,15 +195,7 @@ def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
 
 
 def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) -> dict:
-    """Asks all processes at once.
-
-    Args:
-      processes: the processes.
-      timeout: as of `probe`.
-
-    Returns:
-      Process -> what `probe` says, for the processes at which something is wrong.
-    """
+    """Asks all processes at once: process -> what `probe` says, where something is wrong."""
     processes = list(processes)
     with ThreadPoolExecutor(max(1, len(processes))) as pool:
         said = pool.map(lambda process: probe(process[2], timeout), processes)
@@ -243,14 +203,7 @@ def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) 
 
 
 def lost_message(processes: Iterable[Process]) -> str:
-    """Says what has failed and what to do.
-
-    Args:
-      processes: the processes that are lost.
-
-    Returns:
-      A line.
-    """
+    """Says in a line which processes have failed and what to do."""
     return f"lost {describe(processes)}; the same command goes on from the last checkpoint"
 
 
@@ -268,7 +221,6 @@ def watch_chief(
     Args:
       beats: gets something from the chief in every `PROBE_SECONDS`, as long as its threads run.
       chief: its process id.
-      processes: the cluster's workers and servers.
       members: name -> id of those that the chief has started.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -290,11 +242,7 @@ def watch_chief(
 
 
 def wait_for(processes: Sequence[Process], timeout: float) -> None:
-    """Waits until servers of all of the processes answer.
-
-    Args:
-      processes: the processes.
-      timeout: the seconds in which they must.
+    """Waits until servers of all of the processes answer, for `timeout` seconds at most.
 
     Raises:
       ConnectionError: some do not in time; the message names them.
@@ -312,14 +260,7 @@ def wait_for(processes: Sequence[Process], timeout: float) -> None:
 
 
 def describe(processes: Iterable[Process]) -> str:
-    """Names processes in words.
-
-    Args:
-      processes: the processes.
-
-    Returns:
-      Their roles, indices and addresses.
-    """
+    """Names processes in words, by their roles, indices and addresses."""
     return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
 
 
@@ -327,12 +268,6 @@ def has_ended(address: str) -> bool:
     """Finds out whether a process has ended: it refuses connections for `GONE_SECONDS`.
 
     One that is stopped for a while has not.
-
-    Args:
-      address: the process's, "host:port".
-
-    Returns:
-      Whether it has ended.
     """
     deadline = time.monotonic() + GONE_SECONDS
     while not is_reachable(address):
@@ -343,14 +278,7 @@ def has_ended(address: str) -> bool:
 
 
 def is_reachable(address: str) -> bool:
-    """Tries whether a process takes connections.
-
-    Args:
-      address: the process's, "host:port".
-
-    Returns:
-      Whether it does.
-    """
+    """Tries whether a process takes connections."""
     try:
         with socket.create_connection(host_port(address), timeout=SILENT_SECONDS):
             return True

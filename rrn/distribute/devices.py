@@ -30,14 +30,7 @@ def keep_freed_memory() -> None:
 
 
 def cpu_beside(device: str) -> str:
-    """Names the first CPU of the process that has a device.
-
-    Args:
-      device: the device's name.
-
-    Returns:
-      The CPU's name.
-    """
+    """Names the first CPU of the process that has a device."""
     spec = tf.DeviceSpec.from_string(device)
     if spec.job in (None, "localhost"):
         return CPU

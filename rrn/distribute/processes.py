@@ -38,14 +38,11 @@ from rrn.distribute.listening import listening_only_on
 
 @contextlib.contextmanager
 def running(cluster: Cluster) -> Iterator[None]:
-    """Within it all processes of a cluster run.
+    """Within it all processes of a cluster run, of which this one is the chief.
 
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
-
-    Args:
-      cluster: the cluster, of which this process is the chief.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
@@ -113,7 +110,6 @@ def serve(cluster: Cluster, startup_timeout: float) -> None:
     """Serves as worker or parameter server until the chief has ended, and ends this process.
 
     Args:
-      cluster: the cluster in which this process is a worker or a parameter server.
       startup_timeout: the seconds within which the chief must be reachable.
 
     Raises:
@@ -139,7 +135,6 @@ def connect(
     fails does not take others with it.
 
     Args:
-      cluster: the cluster of which this process is the chief.
       startup_timeout: the seconds within which all workers and servers must be reachable.
 
     Returns:
@@ -171,18 +166,16 @@ def connect(
 def reporting_failures(
     cluster: Cluster, min_workers: int, return_seconds: float | None = None
 ) -> Iterator[None]:
-    """Within it, an error of TensorFlow's that comes from a process that has failed becomes a
-    ConnectionError that names the process.
+    """Within it, an error of TensorFlow's that comes from a failed process names the process.
 
-    TensorFlow usually notices at once that a process has failed. Where it does not, this process
-    ends all the same: a process of the cluster that refuses connections is lost after `2 *
-    GONE_SECONDS`, and one that does not answer, because it is stopped or its machine has vanished,
-    after about twice `SILENT_SECONDS`. Where TensorFlow waits for such a process and lets no other
-    Python thread run meanwhile, as when it hands out a new function, a process beside this one
-    notices it.
+    It becomes a ConnectionError. TensorFlow usually notices at once that a process has failed.
+    Where it does not, this process ends all the same: a process of the cluster that refuses
+    connections is lost after `2 * GONE_SECONDS`, and one that does not answer, because it is
+    stopped or its machine has vanished, after about twice `SILENT_SECONDS`. Where TensorFlow waits
+    for such a process and lets no other Python thread run meanwhile, as when it hands out a new
+    function, a process beside this one notices it.
 
     Args:
-      cluster: the `Cluster` to which this process is connected as its chief.
       min_workers: the run ends when fewer workers are left, and always when a server is lost.
       return_seconds: None if no worker that is lost comes back. Otherwise workers that refuse
         connections may come back within so many seconds, and the run ends if all do so for longer.

@@ -17,8 +17,6 @@ class VariableSize(NamedTuple):
     """A variable before it exists.
 
     Attributes:
-      name: the variable's name.
-      shape: its shape.
       bytes: the bytes of its values, without the optimizer's slots.
     """
 
@@ -31,7 +29,6 @@ class Length(NamedTuple):
     """How long a variable is along the axis that it may be cut along.
 
     Attributes:
-      axis: the axis.
       length: the length along it; a scalar's is 1.
       bytes: the bytes of the whole variable.
     """
@@ -45,8 +42,6 @@ class Shard(NamedTuple):
     """What a server holds of a variable.
 
     Attributes:
-      server: the server's number.
-      axis: the axis along which the variable is cut.
       first: the first slice that the server holds.
       length: how many slices it holds.
     """
@@ -64,12 +59,8 @@ def measure(variable: VariableSize, axis: str) -> Length:
     """Chooses the axis along which a variable may be cut.
 
     Args:
-      variable: the variable.
       axis: the axis, one of `AXES`. "longest" is the longest, the first one of several. A variable
         that does not have the axis is cut along its last.
-
-    Returns:
-      The variable's length along that axis.
     """
     shape = variable.shape or (1,)
     number = shape.index(max(shape)) if axis == "longest" else min(int(axis), len(shape) - 1)
@@ -77,39 +68,17 @@ def measure(variable: VariableSize, axis: str) -> Length:
 
 
 def whole(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Plans every variable on the first server.
-
-    Args:
-      lengths: the variables' lengths.
-      num_servers: the number of servers.
-
-    Returns:
-      The plan.
-    """
+    """Plans every variable on the first server."""
     return [[Shard(0, axis, 0, length)] for axis, length, _ in lengths]
 
 
 def round_robin(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Deals whole variables to the servers in the order of their creation.
-
-    Args:
-      lengths, num_servers: as of `whole`.
-
-    Returns:
-      The plan.
-    """
+    """Deals whole variables to the servers in the order of their creation."""
     return _deal(lengths, num_servers, lambda variable: 1)
 
 
 def fixed_shards(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Cuts every variable into as many shards as there are servers, or slices if it has fewer.
-
-    Args:
-      lengths, num_servers: as of `whole`.
-
-    Returns:
-      The plan.
-    """
+    """Cuts every variable into as many shards as there are servers, or slices if it has fewer."""
     return _deal(lengths, num_servers, lambda variable: min(num_servers, variable.length))
 
 
@@ -130,14 +99,7 @@ def _deal(lengths, num_servers, num_shards):
 
 
 def balanced(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Puts the largest first onto the emptiest server; cuts only what would make it too large.
-
-    Args:
-      lengths, num_servers: as of `whole`.
-
-    Returns:
-      The plan.
-    """
+    """Puts the largest first onto the emptiest server; cuts only what would make it too large."""
     loads = [0.0] * num_servers
     mean = sum(variable.bytes for variable in lengths) / num_servers
     plan = [[] for _ in lengths]
@@ -169,16 +131,7 @@ CUTTING = "fixed_shards", "balanced"  # the policies that need an axis
 def place(
     policy: str, variables: Sequence[VariableSize], num_servers: int, axis: str = "longest"
 ) -> Plan:
-    """Makes the plan of a policy.
-
-    Args:
-      policy: a name in `POLICIES`.
-      variables: the variables.
-      num_servers: the number of servers.
-      axis: the axis along which variables are cut, see `measure`.
-
-    Returns:
-      For each variable a list of its shards.
+    """Makes the plan of a policy of `POLICIES`; see `measure` for the axis.
 
     Raises:
       ValueError: there is no such policy or axis, or an axis is given to a policy that cuts
@@ -194,16 +147,7 @@ def place(
 
 
 def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> list[int]:
-    """Counts the bytes on each server.
-
-    Args:
-      plan: the plan.
-      variables: the variables that were planned.
-      num_servers: the number of servers.
-
-    Returns:
-      For each server its bytes.
-    """
+    """Counts the bytes that a plan puts on each server."""
     loads = [0] * num_servers
     for variable, shards in zip(variables, plan, strict=True):
         total = sum(shard.length for shard in shards)
@@ -215,11 +159,7 @@ def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int
 def imbalance(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> float:
     """Measures how unevenly a plan fills the servers.
 
-    Args:
-      plan, variables, num_servers: as of `server_bytes`.
-
-    Returns:
-      The largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst.
+    It is the largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst.
     """
     loads = server_bytes(plan, variables, num_servers)
     return max(loads) * num_servers / sum(loads)

@@ -15,10 +15,7 @@ Names = Mapping[str, str]  # a stand-in's short name -> the device that it stand
 
 
 def list_activations(towers: Mapping[str, Record]) -> list[dict[str, Any]]:
-    """Describes the tensors of every tower.
-
-    Args:
-      towers: what `rrn.variables.recorder.recording` has recorded.
+    """Describes the tensors of every tower that `rrn.variables.recorder.recording` has recorded.
 
     Returns:
       A row for each, tower by tower: {"tower", "name", "shape", "dtype", "device"}. A size that
@@ -38,15 +35,9 @@ def list_activations(towers: Mapping[str, Record]) -> list[dict[str, Any]]:
 
 
 def format_activations(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Writes what towers have of their own as a table.
+    """Writes what `list_activations` returned, what towers have of their own, as a table.
 
     Of a network's steps the first alone is shown, and of the tensors of a list that are alike one.
-
-    Args:
-      rows: what `list_activations` returned.
-
-    Returns:
-      Several lines.
     """
     table = [("tower", "tensor of its own", "shape", "type", "device")]
     shown = [row for row in rows if _step(row) in (None, 1)]
@@ -80,17 +71,14 @@ def _step(row):
 def graph_with_variables(
     function: Any, variables: Sequence[tf.Variable], names: Names | None = None
 ) -> Any:
-    """Makes the graph of a traced function, in which variables have their names and their devices.
+    """Makes the GraphDef of a traced function, in which variables have their names and devices.
 
-    In TensorFlow's own graph a variable is an argument without a device.
+    Each is a node "variables/NAME". In TensorFlow's own graph a variable is an argument without a
+    device.
 
     Args:
-      function: a concrete function.
       variables: variables or shards that it may read or change.
       names: devices' names, where other devices stand in for them.
-
-    Returns:
-      A GraphDef, in which each variable is a node "variables/NAME".
     """
     names = names or {}
     graph_def = function.graph.as_graph_def()
@@ -112,12 +100,7 @@ def graph_with_variables(
 
 
 def write_graph(folder: Path, graph_def: Any) -> None:
-    """Writes a graph that `tensorboard --logdir` of the folder, or of one above it, shows.
-
-    Args:
-      folder: where to write.
-      graph_def: the GraphDef.
-    """
+    """Writes a graph that `tensorboard --logdir` of the folder, or of one above it, shows."""
     writer = tf.summary.create_file_writer(str(folder))
     with writer.as_default():
         tf.summary.graph(graph_def)

@@ -25,7 +25,6 @@ class Tower:
     """Where and how a tower runs.
 
     Attributes:
-      device: the tower's device.
       encodes_itself: whether the encoder runs on it, too; otherwise on the CPU beside it.
       compiled: whether XLA compiles what runs on the device.
       variables: what may be read there if it is compiled, whole or in shards. XLA reads no variable
@@ -52,9 +51,6 @@ class Tower:
         Args:
           function: a function from given values, which `reading_scope` takes, to a nest of tensors
             and None.
-
-        Returns:
-          What the function returned.
         """
         with tf.device(self.device):
             if self.compiled:
@@ -79,13 +75,8 @@ def make_towers(
     """Makes a tower for each device.
 
     Args:
-      devices: the devices' names.
       network: the modules that run on every tower.
       encoder: the modules that run on the CPU, or with `encodes_itself` on every tower, too.
-      encodes_itself, compiled: see `Tower`.
-
-    Returns:
-      The towers.
     """
     variables, said = [*network.variables, *(encoder.variables if encodes_itself else ())], set()
     return [Tower(device, encodes_itself, compiled, variables, said) for device in devices]
@@ -93,10 +84,9 @@ def make_towers(
 
 @dataclasses.dataclass
 class TowerResult:
-    """What `tower_gradients` computes on one tower.
+    """What `tower_gradients` computes on one tower; losses are scalars.
 
     Attributes:
-      losses: scalars.
       gradients: for each loss a list with one gradient for each of the loss's variables. A gradient
         is None where the loss does not depend on the variable.
       aux: what else `loss_fn` returned.
@@ -129,9 +119,6 @@ def tower_gradients(
       batch: the tower's own batch, a nest of tensors.
       variables: for each loss a list of the variables of which to take its gradients. They may be
         variables that `encode` reads, that `loss_fn` reads, or both.
-
-    Returns:
-      The losses, their gradients, and what else `loss_fn` returned.
     """
     tower = Tower(tower) if isinstance(tower, str) else tower
     note("inputs", batch, tower.encoder_device)
@@ -187,15 +174,11 @@ def tower_outputs(
     function: Callable[[Any, Any], Any],
     batch: Any,
 ) -> Any:
-    """Runs a function of a batch and its encodings, without gradients.
+    """Runs a function of a batch and its encodings, without gradients; see `tower_gradients`.
 
     Args:
-      tower, encode, batch: see `tower_gradients`.
       function: a function from the encodings and the batch to a nest of tensors, which runs on the
         tower's device; for one that is compiled holds what holds for `tower_gradients`' `loss_fn`.
-
-    Returns:
-      What `function` returned.
     """
     with tf.device(tower.encoder_device), reading_scope():
         encodings = {} if tower.encodes_itself else encode(batch)

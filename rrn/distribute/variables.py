@@ -28,7 +28,6 @@ class Placement:
 
     Attributes:
       variables: names and sizes, in the order in which the variables are created.
-      servers: names of devices.
       plan: for each variable a list of its shards, in their order along the axis that it is cut
         along.
     """
@@ -42,11 +41,10 @@ class Placement:
     ) -> contextlib.AbstractContextManager:
         """Makes a scope in which variables are created in their places, split into their shards.
 
+        It serves once, for the variables that were planned.
+
         Args:
           stand_ins: maps devices to those on which their variables are created instead.
-
-        Returns:
-          The context manager. It serves once, for the variables that were planned.
         """
         plans = iter(self.plan)
 
@@ -69,14 +67,7 @@ class Placement:
         return tf.variable_creator_scope(create)
 
     def balance(self, policy: str) -> str:
-        """Writes a line with each server's bytes, and the imbalance.
-
-        Args:
-          policy: the name that begins the line.
-
-        Returns:
-          The line.
-        """
+        """Writes a line with a policy's name, each server's bytes, and the imbalance."""
         args = self.plan, self.variables, len(self.servers)
         loads = ", ".join(f"{load:,}" for load in server_bytes(*args))
         return f"{policy:<14}largest server / mean {imbalance(*args):.3f}  (bytes: {loads})"
@@ -97,22 +88,18 @@ def plan_placement(
     axis: str = "longest",
     pinned: Callable[[Any], Iterable[tf.Variable]] = lambda created: (),
 ) -> Placement:
-    """Plans where variables are, before there are any.
+    """Plans where the variables that a function creates are to be, before there are any.
+
+    They are then created within the plan's `scope`.
 
     Args:
-      create: a function that creates the variables.
       policy: a name in `rrn.distribute.sharding.POLICIES`. "cpu" puts all variables on this
         process's CPU, or on the first server where there are servers. "first_device" puts them on
         the first tower's device. Or "auto": "first_device" if the only tower is on a GPU, where
         every other place would copy them in every update; else "cpu".
-      devices: the towers' devices.
-      servers: the parameter servers' devices, if there are any.
       axis: the axis along which variables are cut, see `rrn.distribute.sharding.measure`.
       pinned: a function from what `create` returned to those variables that "first_device" leaves
         on the CPU.
-
-    Returns:
-      The plan, within whose `scope` the variables are then created.
 
     Raises:
       ValueError: there is no such policy or axis, or it does not fit the servers or the policy.
@@ -140,15 +127,9 @@ def plan_placement(
 
 
 def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
-    """Measures the variables that a function makes.
+    """Measures the variables that a function makes, in the order of their creation.
 
     Nothing is computed for it, and no memory is taken.
-
-    Args:
-      create: the function.
-
-    Returns:
-      The variables' sizes, in the order of their creation.
     """
     return _measure(create, lambda created: ())[0]
 
@@ -178,16 +159,7 @@ def _measure(create, pinned):
 def format_policies(
     variables: Sequence[VariableSize], servers: Sequence[str], axis: str = "longest"
 ) -> str:
-    """Writes a line for every policy that puts variables on servers.
-
-    Args:
-      variables: the variables.
-      servers: names of devices.
-      axis: the axis along which variables are cut by the policies that cut them.
-
-    Returns:
-      Several lines, each with the servers' bytes and the imbalance.
-    """
+    """Writes a line for every policy that puts variables on servers: their bytes, the imbalance."""
 
     def line(policy):
         plan = place(policy, variables, len(servers), axis if policy in CUTTING else "longest")
@@ -199,11 +171,7 @@ def format_policies(
 def short_device(name: str) -> str:
     """Shortens a device's name: CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0.
 
-    Args:
-      name: the device's full name.
-
-    Returns:
-      The short name, in which the job of another process stays.
+    The job of another process stays in it.
     """
     spec = tf.DeviceSpec.from_string(name)
     local = spec.job in (None, "localhost")
@@ -256,14 +224,7 @@ def list_variables(
 
 
 def format_variables(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Writes variables as a table, with totals below.
-
-    Args:
-      rows: what `list_variables` returned.
-
-    Returns:
-      Several lines.
-    """
+    """Writes what `list_variables` returned as a table, with totals below."""
     table = [("name", "shape", "bytes", "trained in", "device", "readers (reads an update)")]
     for row in rows:
         shape, size = "x".join(map(str, row["shape"])), f"{row['bytes']:,}"

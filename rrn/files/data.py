@@ -17,11 +17,8 @@ class PreparedData:
     Integers are int32, except that bytes with three or more axes (images) stay bytes.
 
     Attributes:
-      path: the file.
-      attributes: the file's attributes.
       shared: name -> array of what all splits use.
       splits: split -> name -> array.
-      digest: the file's digest.
     """
 
     path: str
@@ -32,14 +29,7 @@ class PreparedData:
 
     @classmethod
     def of(cls, contents: hdf5.Contents) -> "PreparedData":
-        """Sorts what was read of a file by splits.
-
-        Args:
-          contents: what `hdf5.read` has read.
-
-        Returns:
-          The data.
-        """
+        """Sorts what `hdf5.read` has read of a file by splits."""
         shared, splits = {}, {}
         for name, array in contents.datasets.items():
             top, _, rest = name.partition("/")
@@ -52,27 +42,16 @@ class PreparedData:
         return cls(contents.path, contents.attributes, shared, splits, contents.digest)
 
     def check_split(self, split: str) -> None:
-        """Refuses a split that is not there.
-
-        Args:
-          split: the split's name.
-
-        Raises:
-          ValueError: the file has no such split.
-        """
+        """Refuses a split that is not there, with a ValueError."""
         if split not in self.splits:
             raise ValueError(
                 f"{self.path}: split must be one of {sorted(self.splits)}, got {split!r}"
             )
 
     def arrays(self, split: str) -> dict[str, tf.Tensor]:
-        """Puts a split's arrays and the shared ones on the CPU.
+        """Puts a split's arrays and the shared ones on the CPU: name -> tensor.
 
-        Args:
-          split: the split's name.
-
-        Returns:
-          name -> tensor. Words are left out; they stay in Python.
+        Words are left out; they stay in Python.
 
         Raises:
           ValueError: the file has no such split.
@@ -89,7 +68,6 @@ class PreparedData:
         """Finds what a model takes from its training data.
 
         Args:
-          name: the constant's name.
           compute: a function from the training split's arrays to the constant.
 
         Returns:
@@ -102,9 +80,6 @@ class PreparedData:
 
     def check_compatible(self, other: "PreparedData") -> None:
         """Refuses data that do not fit a model that was made on these.
-
-        Args:
-          other: the other data.
 
         Raises:
           ValueError: another schema or version of schema, other shapes of examples, or other words:
@@ -135,12 +110,6 @@ class PreparedData:
 
 def read_prepared(path: str) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
-
-    Args:
-      path: the file.
-
-    Returns:
-      Its contents.
 
     Raises:
       ValueError: there is no such file, or its digest says that it is damaged.

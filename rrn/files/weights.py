@@ -11,13 +11,10 @@ from rrn.variables.reading import module_variables
 
 
 def model_variables(task: Any) -> list[tf.Variable]:
-    """A task's trainable variables: its encoder's, then its network's.
+    """Lists a task's trainable variables, whole: its encoder's, then its network's.
 
     Args:
       task: an object with the modules `encoder` and `network`.
-
-    Returns:
-      Whole variables: a variable in shards is one `ShardedVariable`.
     """
     return [*module_variables(task.encoder), *module_variables(task.network)]
 
@@ -28,13 +25,14 @@ def save_weights(
     attributes: Mapping[str, Any] | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes the variables' values. The file appears whole or not at all.
+    """Writes the variables' values to a file, which appears whole or not at all.
+
+    A file that exists is replaced.
 
     Args:
-      path: the file, which is replaced if it exists.
       variables: float32 variables, whole or in shards, with different names.
       attributes: numbers, strings and dicts (of what JSON takes) that describe the model.
-      constants: name -> numbers or words, as of `Weights`.
+      constants: name -> numbers or words; see `Weights`.
 
     Raises:
       ValueError: a value is not finite, or no float32; the message names the variable.
@@ -49,7 +47,6 @@ def load_weights(
     """Sets the variables to the values of a file that `save_weights` has written.
 
     Args:
-      path: the file.
       variables: variables with the names and shapes of those in the file, whole or in shards.
       optional: those of them that the file may lack; they keep their values then.
 
@@ -57,7 +54,7 @@ def load_weights(
       The names of the variables that the file lacks.
 
     Raises:
-      ValueError: as of `read_weights` and `assign_weights`. No variable has changed then.
+      ValueError: see `read_weights` and `assign_weights`. No variable has changed then.
     """
     return assign_weights(read_weights(path), variables, optional)
 
@@ -65,14 +62,7 @@ def load_weights(
 def assign_weights(
     weights: Weights, variables: Sequence[tf.Variable], optional: Sequence[tf.Variable] = ()
 ) -> list[str]:
-    """Sets the variables to a file's values.
-
-    Args:
-      weights: the file's contents.
-      variables, optional: as of `load_weights`.
-
-    Returns:
-      The names of the variables that the file lacks.
+    """Sets the variables to a file's values; see `load_weights`.
 
     Raises:
       ValueError: names or shapes differ. The message lists all differences.

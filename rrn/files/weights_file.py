@@ -37,7 +37,6 @@ class Weights:
     """What a weights file holds.
 
     Attributes:
-      path: the file.
       arrays: variable's name -> values, float32.
       constants: name -> what the model took from its data: numbers, or words (dtype object).
       attributes: what describes the model; numbers, strings and dicts.
@@ -50,10 +49,7 @@ class Weights:
 
 
 def write_weights(weights: Weights) -> None:
-    """Writes a weights file; see `rrn.files.weights.save_weights`.
-
-    Args:
-      weights: the contents; `path` is the file to write.
+    """Writes a weights file, its `path`; see `rrn.files.weights.save_weights`.
 
     Raises:
       ValueError: a value is not finite, or no float32; the message names the variable.
@@ -78,12 +74,6 @@ def write_weights(weights: Weights) -> None:
 
 def read_weights(path: str | Path) -> Weights:
     """Reads a weights file and verifies every byte of it.
-
-    Args:
-      path: the file.
-
-    Returns:
-      Its contents.
 
     Raises:
       ValueError: there is no such file, it is not a weights file, or it is not as it was written.

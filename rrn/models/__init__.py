@@ -1,8 +1,9 @@
 """Models as their weights files hold them.
 
-saved    made again without config or data, and summed up
-export   as SavedModels, which run without rrn
-publish  a run's weights, written for others
+Modules:
+  saved: made again without config or data, and summed up
+  export: as SavedModels, which run without rrn
+  publish: a run's weights, written for others
 """
 
 from typing import TYPE_CHECKING

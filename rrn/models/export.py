@@ -18,7 +18,7 @@ ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says o
 def export(
     weights: str | Path | Weights, folder: str | Path, compiled: bool = False, **fields: Any
 ) -> str:
-    """Writes the model of a weights file as a SavedModel.
+    """Writes the model of a weights file as a SavedModel; says what that takes and returns.
 
     Its `predict` takes and returns what the task's does, by name. So does its signature
     "serving_default", by arguments of these names.
@@ -28,10 +28,7 @@ def export(
       folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
         replaced; anything else there is an error.
       compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
-      fields: as of `rrn.load`.
-
-    Returns:
-      What the SavedModel takes and returns, in words.
+      fields: see `rrn.load`.
 
     Raises:
       ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else;

@@ -26,16 +26,7 @@ def publish(
     results: str | Path | None = None,
     licence: str | None = None,
 ) -> Weights:
-    """Writes the file `out`; see above.
-
-    Args:
-      weights: a weights file.
-      out: the file to write.
-      results: a `results.json`.
-      licence: that of the weights.
-
-    Returns:
-      What was written, as it is read back.
+    """Writes the file `out`, see above, and reads it back.
 
     Raises:
       ValueError: a file is missing or damaged, or lacks what a run's file has.
@@ -54,14 +45,7 @@ def publish(
 
 
 def card(weights: Weights) -> str:
-    """Writes a weights file's card: its model, what it was trained on, what it reaches.
-
-    Args:
-      weights: the file's contents.
-
-    Returns:
-      Markdown.
-    """
+    """Writes a file's card in Markdown: its model, what it was trained on, what it reaches."""
     about, data = weights.attributes, weights.attributes["data"]
     size = sum(array.size for array in weights.arrays.values())
     source = data.get("source") or "generated"
@@ -106,14 +90,7 @@ def _read_results(path):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-      arguments: the command line without the program's name; this process's if not given.
-
-    Returns:
-      The exit status.
-    """
+    """Runs the command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m rrn.models.publish", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file")

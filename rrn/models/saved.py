@@ -24,7 +24,6 @@ def load(weights: str | Path | Weights, **fields: Any) -> Task:
     took from its data. No config and no data set is needed.
 
     Args:
-      weights: the weights file, or its contents.
       fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
 
     Returns:
@@ -44,14 +43,7 @@ def load(weights: str | Path | Weights, **fields: Any) -> Task:
 
 @contextlib.contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Within it, what is wrong with a model is an error that names the model's file.
-
-    Args:
-      path: the file.
-
-    Raises:
-      ValueError: what the context has raised, with the file's name before it.
-    """
+    """Within it, what is wrong with a model is a ValueError that names the model's file."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -61,14 +53,9 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
-    """Collects what a weights file says of its model, so that `load` makes it again.
+    """Collects what a weights file says of its model and its data, so that `load` makes it again.
 
-    Args:
-      model: the settings of the model.
-      data: what the model was made on.
-
-    Returns:
-      The file's attributes "task", "model" and "data".
+    These are the file's attributes "task", "model" and "data".
     """
     return {
         "task": model.TASK,
@@ -78,13 +65,7 @@ def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
 
 
 def saved_task(weights: Weights) -> str:
-    """Finds the task that a weights file is of.
-
-    Args:
-      weights: the file's contents.
-
-    Returns:
-      The task's name.
+    """Finds the name of the task that a weights file is of.
 
     Raises:
       ValueError: the file does not say, or names a task that there is not.
@@ -102,14 +83,7 @@ def saved_task(weights: Weights) -> str:
 
 
 def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
-    """Finds the settings of the model of a weights file, some of them changed.
-
-    Args:
-      weights: the file's contents.
-      changed: name -> value of the fields that are not to be the file's.
-
-    Returns:
-      The settings.
+    """Finds the settings of the model of a weights file, with some fields changed.
 
     Raises:
       ValueError: a changed field is none of the model's, the file has no settings, or they are not
@@ -125,13 +99,7 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
 
 
 def saved_data(weights: Weights) -> PreparedData:
-    """Finds what a weights file holds of the data that its model was made on.
-
-    Args:
-      weights: the file's contents.
-
-    Returns:
-      Data with constants and without splits.
+    """Finds what a weights file holds of the data that its model was made on: constants, no splits.
 
     Raises:
       ValueError: the file does not say what data these were, or they are not its task's.
@@ -166,11 +134,10 @@ def _dict(weights, name):
 def summary(module: tf.Module) -> str:
     """Lists a module's layers with their variables, shapes and numbers of parameters.
 
+    It is a table, with a line for each variable and one for the sum. `print` shows it.
+
     Args:
       module: any module; of a `Task`, its encoder's and its network's modules are listed.
-
-    Returns:
-      A table, a line for each variable and one for the sum. `print` shows it.
 
     Raises:
       ValueError: it is no module.

@@ -28,7 +28,6 @@ class Aggregation(tf.Module):
       output_size: the size of what a node hears.
       edge_size: the number of an edge's features, 0 without.
       global_size: the number of a graph's globals, 0 without.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: output_size is below 1, or edge_size or global_size below 0.
@@ -48,7 +47,6 @@ class Aggregation(tf.Module):
         """Computes what is the same at every step.
 
         Args:
-          graph: who sends to whom.
           edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
           globals_: `[graphs, global_size]`; None without.
 
@@ -82,7 +80,6 @@ class Aggregation(tf.Module):
         """Computes what every node hears.
 
         Args:
-          graph: who sends to whom.
           nodes: `[nodes, node_size]`, the states h, in a network float32.
           prepared: what `prepare` returned for this graph.
           edge_weights: `[*edge_shape]`, how often each edge counts, as for edge dropout; None for
@@ -139,10 +136,6 @@ class EdgeMessages(Aggregation):
     otherwise.
 
     Args:
-      function: f, a module.
-      output_size: the size of a message.
-      aggregate: "sum", "mean", "max" or "softmax".
-      edge_size, global_size: see `Aggregation`.
       compute_dtype: the type of what f is called with.
 
     Raises:
@@ -234,7 +227,6 @@ class ConcatenatedMLP(tf.Module):
 
     Args:
       mlp: f. With `scored`, its last output is the score of the edge, for attention.
-      scored: whether there is a score.
     """
 
     def __init__(self, mlp: MLP, scored: bool = False):
@@ -248,10 +240,7 @@ class ConcatenatedMLP(tf.Module):
         edges: tf.Tensor | None,
         globals_: tf.Tensor | None,
     ) -> tf.Tensor | list[tf.Tensor]:
-        """Applies the MLP to every edge.
-
-        Args:
-          senders, receivers, edges, globals_: see `EdgeMessages`.
+        """Applies the MLP to every edge; see `EdgeMessages` for what it is given.
 
         Returns:
           `[edges, output_size]`; if scored [messages, scores], with scores `[edges, 1]`.

@@ -16,18 +16,6 @@ from rrn.variables.reading import read
 class LSTMCell(tf.Module):
     """LSTM with one kernel w `[input_size + hidden_size, 4 * hidden_size]` and a bias b.
 
-        i, j, f, o = split([x, h] w + b)        in this order
-        c' = σ(f + 1) c + σ(i) tanh(j)          forget bias 1, added in the forward pass
-        h' = σ(o) tanh(c')
-
-    Products run in `compute_dtype`; gates and state are float32.
-
-    Args:
-      input_size: the size of x.
-      hidden_size: the size of h and c.
-      compute_dtype: the type of the products.
-      name: the first part of the variables' names.
-
     Raises:
       ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
@@ -55,7 +43,7 @@ class LSTMCell(tf.Module):
           state: (h, c), each `[rows, hidden_size]`; None for zeros, which take fewer operations.
 
         Returns:
-          The new (h, c), each `[rows, hidden_size]`.
+          The new (h, c), of the same shapes.
 
         Raises:
           ValueError: x or a state has another shape, or state is no pair.
@@ -74,9 +62,6 @@ class LSTMCell(tf.Module):
 
     def following(self, layer: Linear) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiplies out a linear layer without activation and the cell that follows it.
-
-        Args:
-          layer: a layer whose output is the cell's x.
 
         Returns:
           (kernel, bias) for `advance`, which then takes the layer's input in place of its output:
@@ -102,7 +87,7 @@ class LSTMCell(tf.Module):
           bias: `[4 * hidden_size]`.
 
         Returns:
-          The new (h, c), each `[rows, hidden_size]`.
+          The new (h, c), of the same shapes.
         """
         if state is None:
             kernel = kernel[: -self.hidden_size]
@@ -127,12 +112,6 @@ class GRUCell(tf.Module):
         h' = u h + (1 - u) tanh(n_x + r n_h)
 
     It is called as an `LSTMCell` is. Its state is (h, ()): it keeps nothing beside h.
-
-    Args:
-      input_size: the size of x.
-      hidden_size: the size of h.
-      compute_dtype: the type of the products.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: a size is below 1, or compute_dtype is no type of floats.
@@ -161,9 +140,6 @@ class GRUCell(tf.Module):
           x: `[rows, input_size]`.
           state: (h, ()), with h `[rows, hidden_size]`; None for zeros, which take fewer operations.
 
-        Returns:
-          The new (h, ()).
-
         Raises:
           ValueError: x or h has another shape, or state is no pair.
         """
@@ -180,12 +156,8 @@ class GRUCell(tf.Module):
     def following(self, layer: Linear) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiplies out a linear layer without activation and the cell that follows it.
 
-        Args:
-          layer: a layer whose output is the cell's x.
-
-        Returns:
-          (kernel, bias) for `advance`, which then takes the layer's input in place of its output:
-          `[layer's input_size, 3 * hidden_size]` and `[3 * hidden_size]`.
+        It is as `LSTMCell.following`, with kernel and bias `[layer's input_size, 3 * hidden_size]`
+        and `[3 * hidden_size]`.
         """
         w, b = layer.followed_by(read(self.input.w))
         return w, b + read(self.input.b, b.dtype)
@@ -204,9 +176,6 @@ class GRUCell(tf.Module):
           state: (h, ()), with h `[rows, hidden_size]`; None for zeros.
           kernel: `[size, 3 * hidden_size]`.
           bias: `[3 * hidden_size]`.
-
-        Returns:
-          The new (h, ()).
         """
         of_x = tf.cast(bias_add(self.input.product(x, kernel), bias), tf.float32)
         of_h = read(self.hidden.b) if state is None else self.hidden(state[0])

@@ -1,5 +1,8 @@
 """Wrong calls, named: the function, the argument, the value it got, and what would be right.
 
+Every check raises a ValueError. `name` is the function and the argument, as "Linear 'readout': x",
+and a value is a tensor, an array or nested lists of numbers.
+
 Checked is what is known when the call is made, or traced. Nothing is added to a traced function,
 and AutoGraph reads this code: it knows no `:=`.
 """
@@ -16,29 +19,14 @@ FLOATS = tf.float32, tf.bfloat16, tf.float16, tf.float64
 
 
 def shape_of(value: Any) -> tf.TensorShape:
-    """Finds what is known of a shape.
-
-    Args:
-      value: a tensor, an array or nested lists of numbers.
-
-    Returns:
-      The shape, in which a size may be None.
-    """
+    """Finds what is known of a value's shape; a size in it may be None."""
     return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
 
 
 def check_numbers(name: str, value: Any) -> tf.DType:
     """Refuses what holds no numbers, as strings, None, and lists of different lengths.
 
-    Args:
-      name: the function and the argument, as "Linear 'readout': x".
-      value: a tensor, an array or nested lists of numbers.
-
-    Returns:
-      The numbers' type.
-
-    Raises:
-      ValueError: there are no numbers, or they have no shape.
+    Returns the numbers' type.
     """
     try:
         dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
@@ -51,15 +39,7 @@ def check_numbers(name: str, value: Any) -> tf.DType:
 
 
 def check_integers(name: str, value: Any) -> None:
-    """Refuses what holds no integers.
-
-    Args:
-      name: the function and the argument, as "SparseGraph: senders".
-      value: a tensor, an array or nested lists of numbers.
-
-    Raises:
-      ValueError: there are none.
-    """
+    """Refuses what holds no integers."""
     dtype = check_numbers(name, value)
     if not dtype.is_integer:
         shape = shape_of(value)
@@ -69,32 +49,18 @@ def check_integers(name: str, value: Any) -> None:
 
 
 def check_rank(name: str, value: Any, rank: int) -> None:
-    """Refuses a value of another rank.
-
-    Args:
-      name: the function and the argument, as "SparseGraph: senders".
-      value: a tensor, an array or nested lists of numbers.
-      rank: what is right.
-
-    Raises:
-      ValueError: the value has another rank.
-    """
+    """Refuses a value of another rank."""
     shape = shape_of(value)
     if shape.rank != rank:
         raise ValueError(f"{name} must have rank {rank}, got shape {shape}")
 
 
 def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | None) -> None:
-    """Refuses a value that cannot have the right shape.
+    """Refuses a value that cannot have the right shape, or is none of numbers.
 
     Args:
-      name: the function and the argument, as "MessageFunction: nodes".
-      value: a tensor, an array or nested lists of numbers.
       axes: what the axes are, as "[nodes, node_size]".
       sizes: their sizes, None where a size is not known; None for any number of axes.
-
-    Raises:
-      ValueError: the value has another shape, or is none of numbers.
     """
     check_numbers(name, value)
     shape, right = shape_of(value), tf.TensorShape(sizes)
@@ -103,16 +69,11 @@ def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | 
 
 
 def check_width(name: str, value: Any, axis: str, size: int) -> None:
-    """Refuses a value whose last axis has another size.
+    """Refuses a value whose last axis has another size, that has no axis, or is none of numbers.
 
     Args:
-      name: the function and the argument, as "Linear 'readout': x".
-      value: a tensor, an array or nested lists of numbers.
       axis: what the last axis is, as "input_size".
       size: its size.
-
-    Raises:
-      ValueError: the last axis has another size, or there is none; the value is none of numbers.
     """
     check_numbers(name, value)
     shape = shape_of(value)
@@ -121,16 +82,7 @@ def check_width(name: str, value: Any, axis: str, size: int) -> None:
 
 
 def check_list(name: str, value: Any, length: int) -> None:
-    """Refuses what is not a list with a value for each part of a union.
-
-    Args:
-      name: the function and the argument, as "MessageFunction: edges".
-      value: a list or tuple, or something else.
-      length: the number of parts.
-
-    Raises:
-      ValueError: the value is no list, or of another length.
-    """
+    """Refuses what is not a list or tuple with a value for each of `length` parts of a union."""
     if not isinstance(value, (list, tuple)):
         got = type(value).__name__
         raise ValueError(
@@ -146,12 +98,8 @@ def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
     """Refuses sizes of layers that are no integers, or too small.
 
     Args:
-      name: the module.
       lowest: the smallest size that is right.
       **sizes: the arguments by their names.
-
-    Raises:
-      ValueError: a size is no integer, or too small.
     """
     for argument, size in sizes.items():
         whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
@@ -162,18 +110,7 @@ def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
 
 
 def float_type(name: str, dtype: tf.DType | str) -> tf.DType:
-    """Reads a type of floats.
-
-    Args:
-      name: the module and the argument, as "Linear: compute_dtype".
-      dtype: the type or its name.
-
-    Returns:
-      The type.
-
-    Raises:
-      ValueError: there is no such type, or it is none of floats that matrices can have.
-    """
+    """Reads a type of floats, or its name; refuses others, and floats that matrices cannot have."""
     try:
         found = tf.as_dtype(dtype)
     except TypeError:

@@ -27,14 +27,7 @@ def message_sums(
     receivers: tf.Tensor,
     weights: Sequence[tuple[tf.Tensor, tf.Tensor]],
 ) -> tf.Tensor:
-    """Computes m; see `rrn.nn.edge_layers.message_sums`.
-
-    Args:
-      graph, senders, receivers, weights: as there.
-
-    Returns:
-      As there.
-    """
+    """Computes m; see `rrn.nn.edge_layers.message_sums`."""
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
     degree = graph.neighbours.shape[1]
 
@@ -84,8 +77,9 @@ def _edges_from(graph):
 
 
 def _rows(graph, of_one_graph, edges):
-    """Numbers of rows in the whole batch, of those `[graph_nodes, k]` within a graph that has
-    `edges` rows for each node.
+    """Rows of the whole batch, of those within a graph that has `edges` rows for each node.
+
+    `of_one_graph` are integers `[graph_nodes, k]`.
     """
     first = tf.range(graph.batch)[:, None] * (len(of_one_graph) * edges)
     return tf.reshape(first + of_one_graph.reshape(1, -1), [-1])

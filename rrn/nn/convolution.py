@@ -2,7 +2,8 @@
 
 Images are `[batch, height, width, channels]`. Kernels start uniform in ±sqrt(6 / fan_in) (He et al.
 2015), which keeps the size of what passes through many ReLU layers; biases start at zero.
-`compute_dtype` is the type of the convolutions; variables are always float32.
+`compute_dtype` is the type of the convolutions and of their outputs; variables are always float32.
+A call raises a ValueError where its input has another shape than it should.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,7 @@ def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
     """Draws the initial values of a kernel, uniform in ±sqrt(6 / fan_in).
 
     Args:
-      shape: the kernel's shape.
       fan_in: the number of inputs that add up to one output.
-
-    Returns:
-      A tensor of `shape`.
     """
     limit = (6.0 / fan_in) ** 0.5
     return tf.random.uniform(shape, -limit, limit)
@@ -32,14 +29,9 @@ def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
 
 @tf.custom_gradient
 def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Computes x + b; the gradient is `tf.reduce_sum`, for the reasons of `rrn.nn.layers.bias_add`.
+    """Computes x + b over the last axis.
 
-    Args:
-      x: `[batch, height, width, size]`.
-      b: `[size]`.
-
-    Returns:
-      `[batch, height, width, size]`.
+    The gradient is `tf.reduce_sum`, for the reasons of `rrn.nn.layers.bias_add`.
     """
 
     def gradient(dy):
@@ -78,13 +70,8 @@ class Conv2D(tf.Module):
     `[output_size]`.
 
     Args:
-      input_size: the number of channels that come in.
-      output_size: the number of channels that go out.
-      kernel_size: the kernel's height and width.
       stride: how far apart in the input two neighbouring output pixels are.
       dilation: how far apart in the input two neighbouring elements of the kernel are.
-      compute_dtype: the type of the convolution and of its output.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: a size, stride or dilation is below 1, or stride and dilation are both above 1;
@@ -131,9 +118,6 @@ class Conv2D(tf.Module):
 
         Returns:
           `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`, in `compute_dtype`.
-
-        Raises:
-          ValueError: x has another shape.
         """
         check_shape(f"Conv2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[2]])
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
@@ -153,12 +137,7 @@ class ConvTranspose2D(tf.Module):
     bias b `[output_size]`.
 
     Args:
-      input_size: the number of channels that come in.
-      output_size: the number of channels that go out.
-      kernel_size: the kernel's height and width.
       stride: how far apart in the output two neighbouring input pixels are.
-      compute_dtype: the type of the convolution and of its output.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: a size or stride is below 1, or compute_dtype is no type of floats.
@@ -197,9 +176,6 @@ class ConvTranspose2D(tf.Module):
 
         Returns:
           `[batch, stride * height, stride * width, output_size]`, in `compute_dtype`.
-
-        Raises:
-          ValueError: x has another shape.
         """
         check_shape(
             f"ConvTranspose2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[3]]

@@ -1,7 +1,8 @@
 """Dense layers, MLP and embedding: `tf.Module`s that know no device, file or config.
 
 Initial values are the ones behind the paper's results: Glorot-uniform kernels and embeddings, zero
-biases. `compute_dtype` is the type of the matrix products; variables are always float32.
+biases. `compute_dtype` is the type of the matrix products; variables are always float32. A call
+raises a ValueError where its input has another size or type than it should.
 """
 
 import itertools
@@ -16,13 +17,9 @@ SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cac
 
 
 def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
-    """Draws the initial values of a matrix, uniform in ±sqrt(6 / (fan_in + fan_out)).
+    """Draws a matrix's initial values, uniform in ±sqrt(6 / (fan_in + fan_out)).
 
-    Args:
-      shape: [fan_in, fan_out].
-
-    Returns:
-      A tensor of `shape`.
+    Its shape is `[fan_in, fan_out]`.
     """
     limit = (6.0 / sum(shape)) ** 0.5
     return tf.random.uniform(shape, -limit, limit)
@@ -30,17 +27,10 @@ def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
 
 @tf.custom_gradient
 def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Computes x + b; TensorFlow fuses it with the product before and the ReLU after.
+    """Computes x + b, `[rows, size]`; TensorFlow fuses it with the product before and a ReLU after.
 
     The gradient is `tf.reduce_sum`. TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
     input is bfloat16 (4,096 ones give 256), and takes twice as long there.
-
-    Args:
-      x: `[rows, size]`.
-      b: `[size]`.
-
-    Returns:
-      `[rows, size]`.
     """
 
     def gradient(dy):
@@ -54,12 +44,6 @@ def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
 
 class Linear(tf.Module):
     """y = x w + b, with w `[input_size, output_size]` and b `[output_size]`.
-
-    Args:
-      input_size: the size of x.
-      output_size: the size of y.
-      compute_dtype: the type of the product and of y.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: a size is below 1, or compute_dtype is no type of floats.
@@ -80,17 +64,7 @@ class Linear(tf.Module):
             self.b = tf.Variable(tf.zeros([output_size]), name="b")
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """Computes x w + b.
-
-        Args:
-          x: `[..., input_size]`.
-
-        Returns:
-          `[..., output_size]`, in `compute_dtype`.
-
-        Raises:
-          ValueError: x has another size.
-        """
+        """Computes x w + b: `[..., input_size]` to `[..., output_size]`, in `compute_dtype`."""
         check_width(f"Linear {self.name!r}: x", x, "input_size", self.w.shape[0])
         return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
 
@@ -111,14 +85,7 @@ class Linear(tf.Module):
         return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [w.shape[1]]], 0))
 
     def add_bias(self, x: tf.Tensor) -> tf.Tensor:
-        """Computes x + b.
-
-        Args:
-          x: `[..., output_size]`.
-
-        Returns:
-          `[..., output_size]`, in x's type.
-        """
+        """Computes x + b of x `[..., output_size]`, in x's type."""
         b = read(self.b, x.dtype)
         return bias_add(x, b) if x.shape.rank == 2 else x + b
 
@@ -157,8 +124,6 @@ class MLP(tf.Module):
 
     Args:
       sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
-      compute_dtype: the type of the products and of the output.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: there are fewer than two sizes, one of them is below 1, or compute_dtype is no
@@ -193,9 +158,6 @@ class MLP(tf.Module):
 
         Returns:
           `[..., output]`, in `compute_dtype`.
-
-        Raises:
-          ValueError: x has another size.
         """
         first, *rest = self.layers
         check_width(f"MLP {self.name!r}: x", x, "input", first.w.shape[0])
@@ -207,12 +169,11 @@ class MLP(tf.Module):
     ) -> tf.Tensor:
         """Applies what lies between the first and the last layer: ReLUs, and layers between them.
 
+        Returns the last layer's input.
+
         Args:
           x: `[..., size]`, what the first layer gives, before its ReLU.
           after_relu: see `__call__`.
-
-        Returns:
-          The last layer's input.
         """
         for i, layer in enumerate([None, *self.layers[1:-1]]):
             x = tf.nn.relu(x if layer is None else layer(x))
@@ -222,11 +183,6 @@ class MLP(tf.Module):
 
 class Embedding(tf.Module):
     """A table `[vocabulary_size, size]` with a row for each id.
-
-    Args:
-      vocabulary_size: the number of ids.
-      size: the size of a row.
-      name: the first part of the variable's name.
 
     Raises:
       ValueError: a size is below 1.
@@ -239,16 +195,9 @@ class Embedding(tf.Module):
             self.table = tf.Variable(glorot_uniform([vocabulary_size, size]), name="table")
 
     def __call__(self, ids: tf.Tensor) -> tf.Tensor:
-        """Looks up rows.
+        """Looks up the rows of ids, integers `[...]`: `[..., size]`.
 
-        Args:
-          ids: integers `[...]`.
-
-        Returns:
-          `[..., size]`. The table's gradient is sparse, `tf.IndexedSlices`.
-
-        Raises:
-          ValueError: ids are no integers.
+        The table's gradient is sparse, `tf.IndexedSlices`.
         """
         check_integers(f"Embedding {self.name!r}: ids", ids)
         return tf.gather(read(self.table), ids)

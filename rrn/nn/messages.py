@@ -48,7 +48,7 @@ class FusedSums(Protocol):
           edge_weights: `[*edge_shape]`, None for ones.
 
         Returns:
-          `[nodes, output_size]`; the j-th row is node j's sum.
+          `[nodes, output_size]`.
         """
 
 
@@ -56,10 +56,8 @@ def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
     """Finds a faster way to sum the messages of an MLP than `Graph.message_sums`.
 
     Args:
-      graph: who sends to whom.
-      mlp: the message function. On edges run its `hidden_layers`: a ReLU, then each layer between
-        the first and the last with a ReLU after it.
-      edge_size: the number of an edge's features.
+      mlp: on edges run its `hidden_layers`: a ReLU, then each layer between the first and the last
+        with a ReLU after it.
 
     Returns:
       A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or None
@@ -106,13 +104,7 @@ class MessageFunction(Aggregation):
     features and the globals of the nodes' graph, in this order.
 
     Args:
-      node_size: the size of a node's state.
       hidden_sizes: the sizes of f's ReLU layers, at least one.
-      output_size: the size of a message.
-      edge_size: the number of an edge's features, 0 without.
-      global_size: the number of a graph's globals, 0 without.
-      compute_dtype: the type of matrix products and of what runs on edges.
-      name: the first part of the variables' names.
 
     Raises:
       ValueError: there are no hidden layers, a size is below 1 (edge_size and global_size: below
@@ -147,21 +139,11 @@ class MessageFunction(Aggregation):
         globals_: tf.Tensor | None = None,
         next_kernel: tf.Tensor | None = None,
     ) -> PreparedMessages:
-        """Computes what is the same at every step.
+        """Computes what is the same at every step; see `Aggregation.prepare`.
 
         Args:
-          graph: who sends to whom.
-          edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
-          globals_: `[graphs, global_size]`; None without.
           next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
             multiplied; None for no multiplication.
-
-        Returns:
-          What calls of the message function take as `prepared`.
-
-        Raises:
-          ValueError: edges or globals are missing, are given to a message function without, or do
-            not fit the graph.
         """
         super().prepare(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
@@ -198,20 +180,11 @@ class MessageFunction(Aggregation):
         prepared: PreparedMessages,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
-        """Sums the messages to every node.
-
-        Args:
-          graph: who sends to whom.
-          nodes: `[nodes, node_size]`, the states h.
-          prepared: what `prepare` returned for this graph.
-          edge_weights: `[*edge_shape]`, a factor for each message; None for ones.
+        """Sums the messages to every node; see `Aggregation.__call__` for the arguments.
 
         Returns:
           `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
-          one.
-
-        Raises:
-          ValueError: nodes or edge_weights do not fit the graph.
+          one. A ValueError is raised if nodes or edge_weights do not fit the graph.
         """
         sizes = [graph.known_sizes().nodes, self.node_size]
         check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
@@ -252,13 +225,6 @@ def make_aggregation(
 
     Args:
       message_fn: a module that is called on every edge, an `Aggregation`, or None for an MLP.
-      aggregate: see `EdgeMessages`.
-      hidden_size: the size of a node's state and of a message.
-      hidden_sizes: the sizes of the MLP's ReLU layers.
-      edge_size, global_size, compute_dtype: see `EdgeMessages`.
-
-    Returns:
-      The aggregation.
 
     Raises:
       ValueError: message_fn is none of these, or an `Aggregation` made for other sizes or with an

@@ -87,11 +87,8 @@ class RecurrentRelationalNetwork(tf.Module):
     `message_fn/linear_0/w`; make two networks within two `tf.name_scope`s.
 
     Args:
-      input_size: the number of a node's features.
       hidden_size: the size of states, messages and all layers.
       num_hidden_layers: the number of ReLU layers of input_fn, message_fn and node_fn each.
-      edge_size: the number of an edge's features, 0 without.
-      global_size: the number of a graph's globals, 0 without.
       node_update: "lstm", "gru" (`rrn.GRUCell`) or None, each after or with an MLP, node_fn; or an
         `rrn.NodeUpdate` of one's own in the place of both.
       compute_dtype: the type of matrix products and of what runs on edges; states are float32.
@@ -100,7 +97,6 @@ class RecurrentRelationalNetwork(tf.Module):
       aggregate: what becomes of the messages to a node, "sum", "mean", "max" or "softmax". Sums of
         the MLP's messages are the fast way; everything else takes the general path, see
         `rrn.nn.aggregation.EdgeMessages`.
-      name: the module's name.
 
     Raises:
       ValueError: a size is below 1 (edge_size and global_size: below 0), compute_dtype is no type
@@ -146,14 +142,7 @@ class RecurrentRelationalNetwork(tf.Module):
         self.node_update = node_update
 
     def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
-        """Makes the state of nodes that have made no step.
-
-        Args:
-          num_nodes: the number of nodes.
-
-        Returns:
-          A state of zeros.
-        """
+        """Makes the state of nodes that have made no step, of zeros."""
         state = self._first_state(tf.zeros([num_nodes, self.hidden_size]))
         hidden, cell = tf.nest.map_structure(tf.zeros_like, state)
         return RecurrentState(hidden, cell, started=tf.zeros([num_nodes], tf.bool))
@@ -167,17 +156,10 @@ class RecurrentRelationalNetwork(tf.Module):
         globals_: tf.Tensor | None = None,
         **options: Any,
     ) -> list[tf.Tensor]:
-        """Runs the network from the start.
-
-        Args:
-          graph, features, num_steps, edges, globals_: see `segment`.
-          **options: edge_keep_probability, uniform and recompute; see `segment`.
+        """Runs the network from the start; arguments and errors are those of `segment`.
 
         Returns:
           The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`.
-
-        Raises:
-          ValueError: see `segment`.
         """
         return self.segment(graph, features, num_steps, None, edges, globals_, **options)[0]
 
@@ -193,16 +175,13 @@ class RecurrentRelationalNetwork(tf.Module):
         uniform: Uniform | None = None,
         recompute: bool = False,
     ) -> tuple[list[tf.Tensor], RecurrentState]:
-        """Runs some steps from a state.
+        """Runs some steps from a state, of features `[nodes, input_size]`.
 
         Segments one after the other, each from the state that the one before returned, make the
         steps of one call. With `tf.stop_gradient` on the states between them, gradients flow
         through one segment alone.
 
         Args:
-          graph: who sends to whom.
-          features: `[nodes, input_size]`.
-          num_steps: the number of steps, at least 1.
           state: where to go on; None for `initial_state`.
           edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
           globals_: `[graphs, global_size]`; None without.
@@ -362,9 +341,6 @@ def edge_dropout(
     """Draws which messages are dropped.
 
     Args:
-      graph: who sends to whom.
-      keep_probability: the probability of a message to be kept.
-      uniform: see `RecurrentRelationalNetwork.segment`.
       step: the step's number, from 0.
 
     Returns:

@@ -28,10 +28,7 @@ class NodeUpdate(tf.Module):
     """
 
     def initial_state(self, x: tf.Tensor) -> tuple[tf.Tensor, Any]:
-        """Makes the state before a node's first step.
-
-        Args:
-          x: `[nodes, hidden_size]`, the nodes' inputs.
+        """Makes the state before the first step, of the nodes' inputs x `[nodes, hidden_size]`.
 
         Returns:
           (h, c), as the first step's call takes them; here (x, ()). The first step's messages are
@@ -40,10 +37,7 @@ class NodeUpdate(tf.Module):
         return x, ()
 
     def prepare(self, x: tf.Tensor) -> tuple[Any, tf.Tensor | None]:
-        """Computes what is the same at every step.
-
-        Args:
-          x: `[nodes, hidden_size]`, the nodes' inputs.
+        """Computes what is the same at every step, of the nodes' inputs x `[nodes, hidden_size]`.
 
         Returns:
           (what calls take for x, a nest of tensors; a matrix `[message_size, size]` by which the
@@ -57,12 +51,7 @@ class NodeUpdate(tf.Module):
     ) -> tuple[tf.Tensor, Any]:
         """Makes a first step of all nodes, for updates that need fewer operations for it.
 
-        Args:
-          messages, x: as of a call.
-          hidden, cell: what `initial_state` returned.
-
-        Returns:
-          The new (h, c); here those of a call.
+        hidden and cell are what `initial_state` returned. By default it is a call.
         """
         return self(messages, x, hidden, cell)
 
@@ -107,13 +96,6 @@ class PostUpdate(NodeUpdate):
 
     A cell's own h and c start at zero. Two linear layers in a row are multiplied out once for all
     steps, and what x contributes is computed once.
-
-    Args:
-      message_size: the size of m.
-      hidden_size: the size of x and h.
-      hidden_sizes: the sizes of post's ReLU layers.
-      cell: "lstm", "gru" or None.
-      compute_dtype: the type of the products.
 
     Raises:
       ValueError: a size is below 1, or compute_dtype is no type of floats.
@@ -172,8 +154,6 @@ def as_state(
     """Refuses a state that is not one of a node update.
 
     Args:
-      name: whose state it is, for the message.
-      hidden, cell: h and c.
       like: a state of the update.
 
     Returns:

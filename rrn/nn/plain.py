@@ -43,16 +43,12 @@ def messages(
     receivers: tf.Tensor,
     edges: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Equation 1: m_ij = f([h_i, h_j, e_ij]), for every edge from i to j.
+    """Equation 1: m_ij = f([h_i, h_j, e_ij]) `[edges, message_size]`, for every edge from i to j.
 
     Args:
-      f: the message function, an MLP.
       hidden: `[nodes, hidden_size]`, the h of the step before.
       senders, receivers: integers `[edges]`.
       edges: the edges' features `[edges, edge_size]`, None without.
-
-    Returns:
-      `[edges, message_size]`.
     """
     inputs = [tf.gather(hidden, senders), tf.gather(hidden, receivers)]
     return f(tf.concat(inputs if edges is None else [*inputs, edges], axis=-1))
@@ -61,15 +57,11 @@ def messages(
 def sum_messages(
     messages: tf.Tensor, receivers: tf.Tensor, num_nodes: int | tf.Tensor
 ) -> tf.Tensor:
-    """Equation 2: m_j = Σ_i m_ij, for every node j.
+    """Equation 2: m_j = Σ_i m_ij `[nodes, message_size]`, for every node j.
 
     Args:
       messages: `[edges, message_size]`.
       receivers: integers `[edges]`.
-      num_nodes: the number of nodes.
-
-    Returns:
-      `[nodes, message_size]`.
     """
     return tf.math.unsorted_segment_sum(messages, receivers, num_nodes)
 
@@ -84,14 +76,9 @@ def update_nodes(
     """Equation 3: z = post([m, x]); h', c' = LSTM(z, h, c), for every node.
 
     Args:
-      post: an MLP.
-      cell: the LSTM's variables.
       sums: `[nodes, message_size]`, the sums of messages.
       x: `[nodes, hidden_size]`, the nodes' inputs.
       state: (h, c) of the step before, each `[nodes, hidden_size]`.
-
-    Returns:
-      The new (h, c).
     """
     return lstm(cell, post(tf.concat([sums, x], axis=-1)), state)
 
@@ -101,12 +88,7 @@ def update_nodes_without_lstm(
 ) -> tf.Tensor:
     """Equation 3 of Pretty-CLEVR, as in the authors' code: h' = post([m, x, h]), for every node.
 
-    Args:
-      post, sums, x: as of `update_nodes`.
-      hidden: `[nodes, hidden_size]`, the h of the step before.
-
-    Returns:
-      The new h.
+    The arguments are those of `update_nodes`, without a cell.
     """
     return tf.cast(post(tf.concat([sums, x, hidden], axis=-1)), tf.float32)
 
@@ -120,9 +102,6 @@ def lstm(
       cell: the variables: a linear layer from [x, h] to the gates i, j, f, o.
       x: `[rows, input_size]`.
       state: (h, c), each `[rows, hidden_size]`.
-
-    Returns:
-      The new (h, c).
     """
     h, c = state
     gates = cell.linear(tf.concat([x, tf.cast(h, x.dtype)], axis=-1))
@@ -146,7 +125,6 @@ def hidden_states(
         `node_fn` post, and its node update the LSTM or None.
       senders, receivers: integers `[edges]`.
       features: `[nodes, input_size]`.
-      num_steps: the number of steps, T.
       edges: `[edges, edge_size + global_size]`: the globals of a graph are features of each of its
         edges. None without.
 
@@ -184,12 +162,7 @@ def hidden_states(
 def node_outputs(r: Rows, hidden: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Equation 4 for an answer of every node: o_j = r(h_j), at every step.
 
-    Args:
-      r: the readout.
-      hidden: for every step `[nodes, hidden_size]`.
-
-    Returns:
-      For every step the logits `[nodes, classes]`.
+    From hidden states `[nodes, hidden_size]` come logits `[nodes, classes]`.
     """
     return [r(h) for h in hidden]
 
@@ -200,10 +173,8 @@ def graph_outputs(
     """Equation 4 for one answer of every graph: o = r(Σ_j h_j), at every step.
 
     Args:
-      r: the readout.
       hidden: for every step `[nodes, hidden_size]`.
       node_graph: integers `[nodes]`, the graph of every node.
-      num_graphs: the number of graphs.
 
     Returns:
       For every step the logits `[graphs, classes]`.
@@ -222,11 +193,6 @@ def loss(
     Args:
       outputs: for every step the logits `[rows, classes]`, of nodes or of graphs.
       answers: the right classes, integers `[rows]`.
-      kernels: the matrices w that are kept small.
-      l2: the weight of the second term.
-
-    Returns:
-      A scalar.
     """
     log_p = [tf.gather(tf.nn.log_softmax(o), answers, axis=1, batch_dims=1) for o in outputs]
     squares = [tf.reduce_sum(w**2) / 2.0 for w in kernels]
@@ -236,11 +202,9 @@ def loss(
 def encoded_sentences(
     encoder: SentenceEncoder, embedding: Embedding, tokens: tf.Tensor, lengths: tf.Tensor
 ) -> tf.Tensor:
-    """bAbI's facts and questions as vectors: an LSTM's h after each sentence's last word.
+    """Facts and questions of bAbI as vectors: an LSTM's h after each sentence's last word.
 
     Args:
-      encoder: the LSTM's variables.
-      embedding: the words' embedding.
       tokens: integers `[sentences, length]`, padded.
       lengths: integers `[sentences]`.
 

@@ -44,10 +44,9 @@ def sum_readout(
 ) -> tf.Tensor:
     """Applies an MLP to the sum of each graph's nodes, at every step; all steps are one product.
 
+    There are hidden states `[nodes, hidden_size]` of every step.
+
     Args:
-      readout: the MLP.
-      graph: the batch's graph.
-      hidden: the hidden states of every step, a list of `[nodes, hidden_size]`.
       probabilities, random: see `dropout`.
 
     Returns:
@@ -62,10 +61,9 @@ def sum_readout(
 def answer_losses(
     logits: tf.Tensor, answers: tf.Tensor
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Computes the cross-entropy of every step, and its mean over all steps.
+    """Computes the cross-entropy of logits `[graphs, steps, classes]`, and its mean over all steps.
 
     Args:
-      logits: `[graphs, steps, classes]`.
       answers: the right classes, integers `[graphs]`.
 
     Returns:
@@ -89,7 +87,6 @@ def accuracy_metrics(
     Args:
       correct: 0 or 1, `[graphs, steps]`.
       kinds: each question's kind, integers `[graphs]` from 0 to num_kinds - 1.
-      num_kinds: the number of kinds.
       name: what a kind is, in a word.
 
     Returns:

@@ -10,16 +10,14 @@ from rrn.variables.reading import reading_scope, values_of
 def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable:
     """Makes a function whose activations are not kept, but computed again in the backward pass.
 
-    The variables are read once, here. Every call is given what was read, as it is given its
-    arguments: gradients flow to the variables and to the arguments, and to nothing else.
+    Its arguments and results are the given function's. The variables are read once, here. Every
+    call is given what was read, as it is given its arguments: gradients flow to the variables and
+    to the arguments, and to nothing else.
 
     Args:
       function: from nests of tensors (and of anything else) to nests of tensors. It computes the
         same whenever it is called with the same arguments.
       variables: all variables that the function reads with `rrn.variables.reading.read`.
-
-    Returns:
-      A function of the same arguments with the same results.
     """
     values = values_of(variables)
     references = list(values)

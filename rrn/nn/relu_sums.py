@@ -24,11 +24,7 @@ FEW_FEATURES = 4  # of an edge; features are multiplied again for every pair, at
 
 
 class ReluSums:
-    """Sums of messages, as `rrn.nn.messages.fused_sums` returns them.
-
-    Args:
-      graph: the graph.
-    """
+    """Sums of messages, as `rrn.nn.messages.fused_sums` returns them."""
 
     def __init__(self, graph: RegularGraph):
         neighbours = graph.known_neighbours
@@ -41,11 +37,6 @@ class ReluSums:
     @staticmethod
     def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
         """Whether the sums can be computed so, and are faster than edge by edge.
-
-        Args:
-          graph: the graph.
-          mlp: the message function.
-          edge_size: the number of an edge's features.
 
         Returns:
           Whether the MLP has one hidden layer, edges have few features, and the graph is known
@@ -66,14 +57,7 @@ class ReluSums:
         edge_kernel: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Computes the sums.
-
-        Args:
-          senders, receivers, edges, edge_kernel, edge_weights: as of `rrn.nn.messages.FusedSums`.
-
-        Returns:
-          As of `rrn.nn.messages.FusedSums`.
-        """
+        """Computes the sums; see `rrn.nn.messages.FusedSums`."""
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights
         weights = self._by_pair(weights[..., None])[..., 0]
@@ -134,7 +118,7 @@ def _sums_over_pairs(senders, receivers, weights, edges, kernel):
 
 
 def _pairs(senders, receivers, edges, kernel):
-    """s + r + e K without a matrix product, which XLA would not put into its loops."""
+    """Adds s + r + e K without a matrix product, which XLA would not put into its loops."""
     for e in range(kernel.shape[0]):
         receivers += edges[..., e, None] * kernel[e]
     return senders + receivers

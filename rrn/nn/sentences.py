@@ -58,15 +58,7 @@ def prefix_tree(
 
 
 def padded(rows: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
-    """Adds rows of zeros at the end.
-
-    Args:
-      rows: `[rows, ...]`.
-      number: how many rows there are to be, at least as many as there are.
-
-    Returns:
-      `[number, ...]`.
-    """
+    """Adds rows of zeros at the end: `[rows, ...]` to `[number, ...]`, number at least rows."""
     missing = number - tf.shape(rows)[0]
     longer = tf.pad(rows, [[0, missing]] + [[0, 0]] * (rows.shape.rank - 1))
     return tf.ensure_shape(longer, [tf.get_static_value(number), *rows.shape[1:]])
@@ -89,12 +81,6 @@ class SentenceEncoder(tf.Module):
     states of their beginnings. The result is that of the plain loop over every sentence,
     `rrn.nn.plain.encoded_sentences`.
 
-    Args:
-      embedding_size: the size of a word's embedding.
-      hidden_size: the size of the LSTM's h and c.
-      compute_dtype: the type of the LSTM's products.
-      name: the first part of the variables' names.
-
     Raises:
       ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
@@ -113,11 +99,7 @@ class SentenceEncoder(tf.Module):
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 
     def __call__(self, embedding: Embedding, tree: dict[str, Any]) -> tf.Tensor:
-        """Encodes sentences.
-
-        Args:
-          embedding: the words' embedding, which several encoders may share.
-          tree: the sentences' `prefix_tree`.
+        """Encodes the sentences of a `prefix_tree`; several encoders may share an embedding.
 
         Returns:
           `[sentences, hidden_size]`.

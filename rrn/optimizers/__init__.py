@@ -1,12 +1,13 @@
 """Optimizers, learning rates, clipping and averaged weights.
 
-optimizer.py   what every optimizer has: its variables, its slots, `apply`
-adam.py        Adam, with TensorFlow 1's formula
-rmsprop.py     RMSProp, with TensorFlow 1's formula
-muon.py        Muon for matrices, with Adam for all other variables
-schedules.py   the learning rate of each update: warm-up and decay
-clipping.py    gradients scaled to a largest global norm
-averages.py    moving averages of variables
+Modules:
+  optimizer: what every optimizer has: its variables, its slots, `apply`
+  adam: Adam, with TensorFlow 1's formula
+  rmsprop: RMSProp, with TensorFlow 1's formula
+  muon: Muon for matrices, with Adam for all other variables
+  schedules: the learning rate of each update: warm-up and decay
+  clipping: gradients scaled to a largest global norm
+  averages: moving averages of variables
 """
 
 from rrn.optimizers.adam import Adam

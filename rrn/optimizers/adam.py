@@ -21,10 +21,8 @@ class Adam(Optimizer):
     The formula adds ε to the uncorrected sqrt(v). The slots m and v stand beside their variable.
 
     Args:
-      variables: the variables to train, whole or in shards.
       beta_1: β1, the decay of the gradient's average m.
       beta_2: β2, the decay of the squared gradient's average v.
-      epsilon: ε.
     """
 
     def __init__(
@@ -42,7 +40,6 @@ class Adam(Optimizer):
     def apply(
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
-        """Makes one update; see `Optimizer.apply`."""
         t = tf.cast(update + 1, tf.float32)
         lists = shards(self.variables_), shards(self.m), shards(self.v), gradients
         for variable, m, v, gradient in zip(*lists, strict=True):

@@ -16,7 +16,6 @@ class AveragedWeights(tf.Module):
     shards.
 
     Args:
-      variables: the variables w, whole or in shards.
       decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
     """
 

@@ -28,7 +28,6 @@ class Muon(Optimizer):
     workers that update at the same time, one may overwrite the other's m.
 
     Args:
-      variables: the variables to train, whole or in shards.
       exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
         advises this for the weights of inputs and outputs. An empty one excludes nothing.
       weight_decay: λ. What is Adam's does not decay.
@@ -57,7 +56,6 @@ class Muon(Optimizer):
     def apply(
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
-        """Makes one update; see `Optimizer.apply`."""
         pairs = zip(shards(self.variables_), gradients, strict=True)
         gradients = {shard.ref(): gradient for shard, gradient in pairs}
         others = shards(self.adam.variables_)
@@ -81,7 +79,7 @@ class Muon(Optimizer):
                     part.assign_sub(part_change + rate * self.weight_decay * part)
 
     def _ahead(self, m, gradient):
-        """g + μ m, with the m after g."""
+        """The sum g + μ m, with the m after g."""
         with tf.device(m.device):
             gradient = tf.convert_to_tensor(gradient)
             return gradient + self.momentum * m.assign(self.momentum * m + gradient)

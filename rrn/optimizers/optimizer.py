@@ -41,13 +41,11 @@ def create_slot(
 ) -> tf.Variable:
     """Creates a variable beside another one, on the same device and in the same shards.
 
+    It is not trainable.
+
     Args:
-      variable: the variable that the slot belongs to, whole or in shards.
       name: what follows the variable's name in the slot's: `m` gives `linear/w/m`.
       initial: a function from a variable, or a shard, to its slot's first value.
-
-    Returns:
-      The slot, which is not trainable.
     """
 
     def create(shard):

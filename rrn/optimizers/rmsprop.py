@@ -9,23 +9,18 @@ from rrn.variables.reading import shards
 
 
 class RMSProp(Optimizer):
-    """Changes variables by gradients that are divided by their recent size, with TensorFlow 1's
-    formula.
+    """Changes variables by gradients divided by their recent size, with TensorFlow 1's formula.
 
     At every update, with the gradient g of a variable w:
 
-        s = ρ s + (1 - ρ) g²
-        m = μ m + rate g / sqrt(s + ε)
-        w = w - m
+    s = ρ s + (1 - ρ) g² m = μ m + rate g / sqrt(s + ε) w = w - m
 
     In this formula ε is within the root, and s starts at 1. The slots s and m stand beside their
     variable.
 
     Args:
-      variables: the variables to train, whole or in shards.
       rho: ρ, the decay of the squared gradient's average s.
       momentum: μ.
-      epsilon: ε.
     """
 
     def __init__(
@@ -43,7 +38,6 @@ class RMSProp(Optimizer):
     def apply(
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
-        """Makes one update; see `Optimizer.apply`. The number of the update makes no difference."""
         lists = shards(self.variables_), shards(self.s), shards(self.m), gradients
         for variable, s, m, gradient in zip(*lists, strict=True):
             if gradient is None:

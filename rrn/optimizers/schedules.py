@@ -15,7 +15,7 @@ def learning_rate(
     schedule: Schedules = CONSTANT,
     num_updates: int = 0,
 ) -> tf.Tensor:
-    """The learning rate of an update.
+    """The learning rate of an update, a float32 scalar.
 
     The rate rises linearly to `base` in the schedule's warm-up. What follows is the decay:
     `Constant` keeps `base`; `Cosine` falls along half a cosine to zero at `num_updates` and stays
@@ -24,12 +24,7 @@ def learning_rate(
 
     Args:
       update: the number of updates before this one.
-      base: the rate after the warm-up.
-      schedule: how the rate changes, of `rrn.config`.
       num_updates: of `Cosine`: how many updates there are, with those of the warm-up.
-
-    Returns:
-      The rate, a float32 scalar.
 
     Raises:
       ValueError: `Cosine` without updates.

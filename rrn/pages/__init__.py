@@ -1,9 +1,10 @@
 """Pages to look at in a browser, each one file that needs no network.
 
-content.py    what a task puts on a page: tables, and examples with what happens at every step
-rendering.py  from a template and values to a page
-base.html     the template of all pages: their style, and what they may load (nothing)
-player.html   the part that shows an example step by step
+Modules:
+  content: what a task puts on a page: tables, and examples with what happens at every step
+  rendering: from a template and values to a page
+  base.html: the template of all pages: their style, and what they may load (nothing)
+  player.html: the part that shows an example step by step
 
 A page's own template is beside the module that makes the page.
 """

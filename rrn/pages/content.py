@@ -16,7 +16,6 @@ class Table:
     Attributes:
       columns: the headings; the first is that of the rows' names.
       rows: for each row its name and its cells, "" for none.
-      notes: lines below it.
     """
 
     columns: Sequence[str]
@@ -41,7 +40,6 @@ class Step:
       answers: the likeliest answers in words, each with its probability, the likeliest first.
       strengths: of each of the example's lines, how strong the messages are that it sends.
       marks: what is drawn on top of the example's own drawing.
-      note: a sentence on this step.
     """
 
     answers: Sequence[tuple[str, float]] = ()
@@ -55,9 +53,6 @@ class Example:
     """An example and its steps.
 
     Attributes:
-      title: which one it is.
-      steps: the network's steps.
-      question: what is asked, in words.
       right: the right answer, in the words of `Step.answers`.
       right_probabilities: its probability at every step.
       lines: the sentences that the network reads.

@@ -20,22 +20,12 @@ def render(template: str, **values: Any) -> str:
     Args:
       template: its path within the package `rrn`, such as "training/page.html".
       **values: what the template calls by name. Text is escaped.
-
-    Returns:
-      The page.
     """
     return _environment().get_template(template).render(values)
 
 
 def as_json(examples: Sequence[Example]) -> str:
-    """Writes examples as the pages' script reads them.
-
-    Args:
-      examples: the examples.
-
-    Returns:
-      A list in JSON, in which numbers have three digits after the point.
-    """
+    """Writes examples as the pages' script reads them: JSON with three digits after the point."""
     return json.dumps(_rounded([asdict(example) for example in examples]), separators=(",", ":"))
 
 

@@ -1,8 +1,10 @@
 """The tasks, a room or a file for each, and what they share.
 
-task.py      the base class of tasks: inputs, model, loss
-report.py    the base class of reports: results, table, figures, examples
-examples.py  what the examples of several reports are made of
+Modules:
+  task: the base class of tasks: inputs, model, loss
+  report: the base class of reports: results, table, figures, examples
+  inputs: from a split's arrays to one input pipeline for each device
+  examples: what the examples of several reports are made of
 
 A task is a file here, or a folder with a file task.py, that defines `create_task`; its first line
 says what it is. No other place lists it. A room, or the file, has
@@ -61,35 +63,17 @@ __getattr__ = lazy_names(__name__, __all__, ["task", "report", "examples"])
 
 
 def task_names() -> list[str]:
-    """Lists all tasks.
-
-    Returns:
-      Their names, sorted.
-    """
+    """Lists the names of all tasks, sorted."""
     return list(find(Path(__file__).parent, "create_task", "task"))
 
 
 def find_task(name: str) -> ModuleType:
-    """Imports a task's room.
-
-    Args:
-      name: one of `task_names()`.
-
-    Returns:
-      The module.
-    """
+    """Imports a task's room."""
     return importlib.import_module(f"rrn.tasks.{name}")
 
 
 def create_task(model: ModelSettings, data: "PreparedData") -> "Task":
-    """Makes a task on prepared data.
-
-    Args:
-      model: the settings of the task's model.
-      data: the data that the model is made on.
-
-    Returns:
-      The task, with new variables.
+    """Makes a task with new variables, on prepared data.
 
     Raises:
       ValueError: the data are another task's.
@@ -99,30 +83,14 @@ def create_task(model: ModelSettings, data: "PreparedData") -> "Task":
 
 
 def create_report(task: "Task") -> "Report":
-    """Makes the report of a task: that of its room, or the one with defaults.
-
-    Args:
-      task: the task.
-
-    Returns:
-      The report.
-    """
+    """Makes the report of a task: that of its room, or the one with defaults."""
     from rrn.tasks.report import Report
 
     return getattr(find_task(task.config.TASK), "create_report", Report)(task)
 
 
 def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:
-    """Refuses a prepared file of another task.
-
-    Args:
-      task: the task's name.
-      path: the file, for the message.
-      attributes: the file's attributes.
-
-    Raises:
-      ValueError: the file's schema and version are not among the task's.
-    """
+    """Refuses, with a ValueError, a prepared file whose schema or version is not the task's."""
     found = attributes.get("schema"), attributes.get("version")
     schemas = find_task(task).SCHEMAS
     if found not in schemas or type(found[1]) is not int:  # True is equal to 1

@@ -29,15 +29,10 @@ def one_of_each(kinds: np.ndarray, most: int) -> list[int]:
 def likeliest(
     probabilities: np.ndarray, words: Sequence[str], most: int = 5
 ) -> list[tuple[str, float]]:
-    """Names the likeliest answers.
+    """Names the likeliest answers with their probabilities, the likeliest first.
 
     Args:
       probabilities: of the classes, `[classes]`.
-      words: the classes in words.
-      most: how many.
-
-    Returns:
-      (words, probability), the likeliest first.
     """
     order = np.argsort(-probabilities, kind="stable")[:most]
     return [(words[i], float(probabilities[i])) for i in order]
@@ -52,8 +47,6 @@ def message_strengths(
     """Measures how strong the messages are that the nodes send at every step.
 
     Args:
-      message_fn: the network's message function.
-      graph: who sends to whom.
       states: for every step the states that its messages are made of, `[nodes, node_size]`.
       edges: the features of the edges and their graph's globals, in the order of
         `graph.edge_list`, `[edges, edge_size + global_size]`; None without.

@@ -20,11 +20,6 @@ from rrn.variables.random import ExampleRandom, fold_in, uniform
 def device_slice(batch_size: int, num_devices: int, device: int) -> tuple[int, int]:
     """Finds a device's places of the global batch.
 
-    Args:
-      batch_size: the number of places.
-      num_devices: the number of devices.
-      device: the device's number.
-
     Returns:
       (its first place, the first place after its last).
     """
@@ -47,9 +42,7 @@ def draw_by_group(
 
     Args:
       groups: each example's group, integers `[examples]`.
-      shares: group -> its share.
       seed: integers `[2]`; the draws depend on nothing else.
-      batch_size: the number of examples to draw.
 
     Returns:
       Ids of examples `[batch_size]`, int32.
@@ -82,11 +75,6 @@ def training_inputs(
     places in the global batch) and "seed" `[2]` (the update's).
 
     Args:
-      task: the task.
-      arrays: the training split's tensors.
-      batch_size: the number of examples of the global batch.
-      num_devices: the number of devices.
-      seed: the experiment's.
       first_update: the update of the first batch.
       stream: batches of different streams are drawn independently, 0 for the usual ones and others
         for workers that update by themselves.
@@ -154,17 +142,7 @@ def _without_tuning():
 def evaluation_batch(
     task: Task, arrays: Arrays, examples: np.ndarray | tf.Tensor, seed: int
 ) -> Batch:
-    """Makes a batch as `evaluation_inputs` makes it.
-
-    Args:
-      task: the task.
-      arrays: the split's tensors.
-      examples: ids in the split `[examples]`.
-      seed: the experiment's.
-
-    Returns:
-      The batch.
-    """
+    """Makes a batch as `evaluation_inputs` makes it."""
     random = ExampleRandom([seed, 1], examples)
     batch = _make_batch(task, arrays, examples, random, training=False)
     return {**batch, "seed": tf.constant([seed, 2])}
@@ -184,12 +162,8 @@ def evaluation_inputs(
     examples. The last batches are filled up with the first example.
 
     Args:
-      task: the task.
-      arrays: the split's tensors.
       examples: ids in the split, increasing.
       batch_size: the number of examples of a batch, of all devices together.
-      num_devices: the number of devices.
-      seed: the experiment's.
 
     Returns:
       A data set for each device, equally long, that go once over `examples`.

@@ -61,11 +61,7 @@ class Report:
 
     Everything has a default, so that a task without a report of its own has this one.
 
-    Args:
-      task: the task.
-
     Attributes:
-      task: the argument.
       quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
         slash and with it if there is one: "error/" is that of "error/task_01".
     """
@@ -81,12 +77,8 @@ class Report:
         """Computes the results; by default the mean loss, which is also the error.
 
         Args:
-          arrays: the split's tensors.
           examples: ids of all examples of the split, or of some.
           outputs: name -> `[examples, ...]`, in the order of `examples`.
-
-        Returns:
-          The results.
         """
         loss = np.mean(outputs["loss"], axis=0)
         last = float(loss[-1] if loss.ndim else loss)
@@ -94,40 +86,22 @@ class Report:
         return Results({"loss": last}, error=last, by_step=by_step)
 
     def table(self, results: Results) -> Table | str:
-        """Makes a table of the results; by default a row for each metric.
-
-        Args:
-          results: what `results` returned.
-
-        Returns:
-          The table, or text of any form.
-        """
+        """Makes a table, or text of any form, of the results; by default a row for each metric."""
         rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
         return Table(("", "value"), rows)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the results.
-
-        Args:
-          results: what `results` returned.
-
-        Returns:
-          name -> figure; by default none.
-        """
+        """Draws the results: name -> figure; by default none."""
         return {}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows what the network makes of a few examples, step by step.
+        """Shows on the page of a run what the network makes of a few examples, step by step.
 
-        It runs outside of `tf.function`, and should take a few seconds.
+        By default there are none. It runs outside of `tf.function`, and should take a few seconds.
 
         Args:
-          arrays: the split's tensors.
           ids: those of the examples that were evaluated, increasing.
           seed: the experiment's, for `rrn.tasks.inputs.evaluation_batch`.
-
-        Returns:
-          The examples, for the page of the run; by default none.
         """
         return []
 
@@ -141,12 +115,10 @@ Published = Sequence[tuple[str, Sequence[float]]]
 def results_by_step(
     by_step: Mapping[str, np.ndarray], error: float, group_errors: Mapping[int, float] | None = None
 ) -> Results:
-    """Puts together the results of a network that answers at every step.
+    """Puts together the results of a network that answers at every step; see `Results`.
 
     Args:
       by_step: name -> `[steps]`.
-      error: the number by which the best weights are chosen; the lowest is the best.
-      group_errors: group -> its error; none if not given.
 
     Returns:
       The results; the metrics are the values at the last step.
@@ -187,12 +159,8 @@ def accuracy_table(results: Results, name: str, published: Published = ()) -> Ta
     """Makes a table of accuracy: a row for each step, a column for each kind.
 
     Args:
-      results: what `accuracy_by_kind` returned.
       name: what a kind is, in a word.
       published: rows of other people's results.
-
-    Returns:
-      The table.
     """
     kinds = _kinds(results, name)
     columns = {**kinds, "all": results.by_step["accuracy/all"]}
@@ -208,12 +176,8 @@ def draw_accuracy(results: Results, name: str, published: Published = ()) -> "Fi
     """Draws accuracy by kind: a line for each step.
 
     Args:
-      results: what `accuracy_by_kind` returned.
       name: what a kind is, in a word.
       published: other people's results for kinds from 0 on, as dashed lines with marks.
-
-    Returns:
-      The figure.
     """
     from matplotlib.figure import Figure
 

@@ -56,22 +56,13 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def num_examples(self, arrays: Arrays) -> int:
-        """Counts the examples of a split.
-
-        Args:
-          arrays: the split's tensors.
-
-        Returns:
-          Their number.
-        """
+        """Counts the examples of a split."""
 
     def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
         """Draws a training batch; by default all examples are equally likely.
 
         Args:
-          arrays: the split's tensors.
           seed: integers `[2]`; the draws depend on nothing else.
-          batch_size: the number of examples to draw.
 
         Returns:
           Ids of examples of the split `[batch_size]`, int32.
@@ -81,9 +72,6 @@ class Task(abc.ABC):
     def groups(self, arrays: Arrays) -> np.ndarray | None:
         """Says which examples belong together: errors are counted by group.
 
-        Args:
-          arrays: the split's tensors.
-
         Returns:
           Each example's group, integers `[examples]`; by default None: no groups.
         """
@@ -91,10 +79,6 @@ class Task(abc.ABC):
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
         """Measures the examples by which a batch is sorted.
-
-        Args:
-          arrays: the split's tensors.
-          examples: ids of examples `[examples]`.
 
         Returns:
           The sizes, integers `[examples]`; by default zeros.
@@ -108,9 +92,7 @@ class Task(abc.ABC):
         """Makes the examples' tensors. It runs in the input pipeline.
 
         Args:
-          arrays: the split's tensors.
           examples: ids of examples `[examples]`, sorted by size.
-          random: the examples' draws.
           training: whether the batch is for training, which may change the examples.
 
         Returns:
@@ -120,10 +102,7 @@ class Task(abc.ABC):
     # Model
 
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Runs the encoder, on the CPU.
-
-        Args:
-          batch: what `make_batch` returned.
+        """Runs the encoder, on the CPU, on a batch.
 
         Returns:
           name -> what the network takes; gradients flow back through it. By default nothing.
@@ -131,12 +110,9 @@ class Task(abc.ABC):
         return {}
 
     def training_only(self) -> list[Variable]:
-        """Lists variables of the network that only training needs.
+        """Lists variables of the network that only training needs, whole; by default none.
 
         Weights with which a training begins may lack them.
-
-        Returns:
-          Whole variables; by default none.
         """
         return []
 
@@ -145,9 +121,6 @@ class Task(abc.ABC):
 
         A task with a state takes it in `loss` as the argument `state`. Its outputs have the "state"
         after the steps, and "solved", booleans `[examples]`.
-
-        Args:
-          num_examples: the number of examples.
 
         Returns:
           A nest of `[num_examples, ...]`; by default None: the network carries no state from one
@@ -164,9 +137,6 @@ class Task(abc.ABC):
         The stages of training may set further arguments, which `options` declares.
 
         Args:
-          encodings: what `encode` returned.
-          batch: what `make_batch` returned.
-          random: the examples' draws.
           training: whether the losses are for training; in evaluation nothing is dropped.
 
         Returns:
@@ -178,10 +148,6 @@ class Task(abc.ABC):
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         """Computes what training reports beside the losses.
 
-        Args:
-          batch: what `make_batch` returned.
-          outputs: what `loss` returned.
-
         Returns:
           name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. By
           default nothing.
@@ -189,11 +155,7 @@ class Task(abc.ABC):
         return {}
 
     def regularized(self) -> list[tf.Variable]:
-        """Lists the variables w in the L2 term Σ w²/2.
-
-        Returns:
-          Whole variables; by default none.
-        """
+        """Lists the variables w, whole, in the L2 term Σ w²/2; by default none."""
         return []
 
     # Answers
@@ -210,11 +172,7 @@ class Task(abc.ABC):
     def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers, without data sets and draws. `rrn.models.export` writes it as a SavedModel.
 
-        Args:
-          inputs: name -> tensor, as `inputs` says.
-
-        Returns:
-          name -> tensor, of which the first axis counts examples.
+        It takes what `inputs` says, and returns name -> tensor; the first axis counts examples.
 
         Raises:
           NotImplementedError: the task has no `predict`.

@@ -1,26 +1,27 @@
 """Experiments from config to results; no task is named here.
 
-request.py         what a run was asked for, one value that is checked once
-files.py           the files that a run begins with, each read and verified once
-start.py           what can be known is checked first, and only then TensorFlow loads
-train.py           the program that trains
-evaluate.py        the program that evaluates, and the one that follows a cluster's chief
-inspect.py         the program that lists variables and what towers have of their own
-setup.py           what the three share: a task with its variables in their places
-step.py            one update on one page
-state.py           what updates change: variables, averages, carried examples
-trainer.py         traced updates: one, or many in one call
-stages.py          which losses train which variables, and for how many updates
-segments.py        examples that stay for several updates, with their recurrent states
-sampling.py        examples drawn by the validation error of their group
-machines.py        where a run's towers, variables and inputs are: one machine or a cluster
-worker_updates.py  updates of all devices together, of each by itself, or of the first ones
-evaluation.py      a task's outputs and results on a split
-checkpoints.py     the states of training on disk
-workdir.py         the folder of a run and its files
-progress.py        the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
-curves.py          the figures of a run's metrics over its updates
-page.py            report.html: results, examples, figures, config and variables
+Modules:
+  request: what a run was asked for, one value that is checked once
+  files: the files that a run begins with, each read and verified once
+  start: what can be known is checked first, and only then TensorFlow loads
+  train: the program that trains
+  evaluate: the program that evaluates, and the one that follows a cluster's chief
+  inspect: the program that lists variables and what towers have of their own
+  setup: what the three share: a task with its variables in their places
+  step: one update on one page
+  state: what updates change: variables, averages, carried examples
+  trainer: traced updates: one, or many in one call
+  stages: which losses train which variables, and for how many updates
+  segments: examples that stay for several updates, with their recurrent states
+  sampling: examples drawn by the validation error of their group
+  machines: where a run's towers, variables and inputs are: one machine or a cluster
+  worker_updates: updates of all devices together, of each by itself, or of the first ones
+  evaluation: a task's outputs and results on a split
+  checkpoints: the states of training on disk
+  workdir: the folder of a run and its files
+  progress: the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
+  curves: the figures of a run's metrics over its updates
+  page: report.html: results, examples, figures, config and variables
 """
 
 from typing import TYPE_CHECKING

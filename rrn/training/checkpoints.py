@@ -20,8 +20,7 @@ def restore_variables(path: str | Path, variables: Sequence[Variable], averaged:
     """Sets a model's variables from a trainer's checkpoint.
 
     Args:
-      path: the checkpoint, without the ending of its files.
-      variables: the model's variables, whole or in shards.
+      path: see `problem`.
       averaged: whether they get the values of the averaged weights.
 
     Raises:
@@ -51,15 +50,12 @@ def written_by(path: str | Path) -> Any:
 
 
 def problem(path: str | Path) -> str | None:
-    """Says what is wrong with a checkpoint.
+    """Says in a line what is wrong with a checkpoint; None if all of it can be read.
 
     TensorFlow keeps a checksum of the index and of each tensor, and compares it here.
 
     Args:
       path: the checkpoint, without the ending of its files.
-
-    Returns:
-      A line; None if all of the checkpoint can be read.
     """
     try:
         reader = tf.train.load_checkpoint(str(path))
@@ -71,15 +67,9 @@ def problem(path: str | Path) -> str | None:
 
 
 def newest_whole(folder: str | Path) -> str | None:
-    """Finds the newest checkpoint that can be read.
+    """Finds the newest checkpoint of a folder that can be read; None if none was ever finished.
 
     Newer ones that cannot be read are named and moved to `folder`/damaged.
-
-    Args:
-      folder: the folder of the checkpoints.
-
-    Returns:
-      The checkpoint's path; None if not even the first was finished.
 
     Raises:
       ValueError: there have been checkpoints, and none of them can be read.
@@ -112,8 +102,9 @@ def _set_aside(folder, damaged):
 
 
 def _tidy(folder):
-    """Removes what a killed process left half written, and makes TensorFlow's list fit the files,
-    from which its manager learns what to replace.
+    """Removes what a killed process left half written.
+
+    TensorFlow's list is made to fit the files: its manager learns from it what to replace.
     """
     for path in (p for kind in ("*_temp*", "*.tempstate*", "*.tmp*") for p in folder.glob(kind)):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -138,8 +129,6 @@ class Checkpoints:
 
     Args:
       folder: where the checkpoints are, in `last` and `best`.
-      every_updates: after how many updates a checkpoint is due.
-      every_seconds: after how many seconds a checkpoint is due.
       writer: the device that reads and writes the files where variables are on several machines;
         None if all are on this one.
       run: the run's identity, which is saved, too.
@@ -167,18 +156,11 @@ class Checkpoints:
         self.latest = newest_whole(folder / "last")
 
     def latest_update(self) -> int:
-        """Finds the update of the last state.
-
-        Returns:
-          Its number, 0 if there is none.
-        """
+        """Finds the update of the last state, 0 if there is none."""
         return int(self.latest.rsplit("-", 1)[1]) if self.latest else 0
 
     def track(self, trainer: "Trainer") -> None:
         """Sets what is saved; restores the last state, or saves the first.
-
-        Args:
-          trainer: the trainer, with all its variables.
 
         Raises:
           ValueError: the last state is not one of this trainer.
@@ -205,11 +187,7 @@ class Checkpoints:
         run.assign(self._run)  # of the program that goes on
 
     def due(self) -> bool:
-        """Tells whether it is time for a checkpoint.
-
-        Returns:
-          Whether enough updates or seconds have passed.
-        """
+        """Tells whether it is time for a checkpoint: enough updates or seconds have passed."""
         seconds = time.monotonic() - self._saved_at
         return (
             self.trainer.update.numpy() % self._every_updates == 0 or seconds >= self._every_seconds
@@ -223,10 +201,6 @@ class Checkpoints:
         self._saved_at = time.monotonic()
 
     def save_best(self, error: float) -> None:
-        """Saves the state as the best.
-
-        Args:
-          error: its validation error.
-        """
+        """Saves the state as the best, with its validation error."""
         self.best_error.assign(error)
         self._best.save(int(self.trainer.update), options=self._options)

@@ -40,10 +40,7 @@ def draw_curves(lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Qua
 
     Args:
       lines: the run's training or validation lines of metrics.jsonl, at least one.
-      quantities: the report's `quantities`.
-
-    Returns:
-      The figure.
+      quantities: see `rrn.tasks.report.Report`.
     """
     from matplotlib.figure import Figure  # only drawing needs it
     from matplotlib.ticker import MaxNLocator
@@ -143,7 +140,7 @@ def _by_kind(lines, quantities):
 
 
 def _in_words(label):
-    """task 1 for task_01."""
+    """Writes task 1 for task_01."""
     return " ".join(word.lstrip("0") or "0" for word in label.split("_")) if label else ""
 
 

@@ -33,10 +33,6 @@ from rrn.training.workdir import Workdir
 def evaluate(request: Request, files: Files) -> None:
     """Evaluates the run's best weights and those of its stages, or the weights that are given.
 
-    Args:
-      request: what was asked for.
-      files: what was read for it.
-
     Raises:
       ValueError: data or weights do not fit.
     """
@@ -50,14 +46,9 @@ def evaluate(request: Request, files: Files) -> None:
 
 
 def with_saved_model(request: Request, weights: Weights) -> Request:
-    """Takes the model of a weights file in place of the config's.
+    """Takes the model of a weights file, and the name of its config, in place of the config's.
 
-    Args:
-      request: what was asked for.
-      weights: the file's contents. With weights alone it leaves the model as it is.
-
-    Returns:
-      The request, with the file's model and the name of the file's config.
+    A request with weights alone leaves the model as it is.
 
     Raises:
       ValueError: the file is of another task, or a field of the model is none of the file's.
@@ -81,8 +72,6 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     """Evaluates weights as `config.evaluate` says, and writes and prints the results.
 
     Args:
-      setup: the task.
-      weights: the weights.
       of_run: whether they are the run's own. Then those of its stages are evaluated, too, and the
         figures show how it came to them.
 
@@ -175,10 +164,6 @@ def _make_page(
 
 def follow(request: Request, files: Files) -> None:
     """Evaluates each new checkpoint on the validation split until the cluster's chief ends.
-
-    Args:
-      request: what was asked for; this process is the cluster's evaluator.
-      files: what was read for it.
 
     Raises:
       ConnectionError: the chief did not come in time.

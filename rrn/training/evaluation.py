@@ -21,10 +21,6 @@ def spread(number: int, size: int) -> np.ndarray:
 
     One is drawn from each of as many intervals. At equal distances they might all be of one kind.
 
-    Args:
-      number: how many to choose.
-      size: the number of examples to choose from.
-
     Returns:
       Integers `[number]` from 0 to `size` - 1, increasing, int32.
     """
@@ -39,11 +35,6 @@ class Evaluator:
     outputs over as many draws.
 
     Args:
-      report: the report of the task.
-      config: the experiment's `evaluate`.
-      devices: names of the devices.
-      arrays: the split's tensors.
-      seed: the experiment's.
       num_examples: how many examples of the split to take, by `spread`; 0 for all.
       compiled, encodes_itself: see `rrn.distribute.towers.Tower`.
 
@@ -92,11 +83,7 @@ class Evaluator:
         ]
 
     def outputs(self) -> dict[str, np.ndarray]:
-        """Runs the task on all examples.
-
-        Returns:
-          name -> `[examples, ...]`: the task's outputs, in the order of `examples`.
-        """
+        """Runs the task on all examples: its outputs `[examples, ...]` by name, in their order."""
         totals, progress = {}, EvaluationProgress(self.passes * len(self.examples))
         for inputs in self.inputs:
             for name, values in self._one_pass(inputs, progress).items():
@@ -123,11 +110,7 @@ class Evaluator:
         return arrays
 
     def results(self) -> tuple[Results, float]:
-        """Computes the results.
-
-        Returns:
-          (the report's results, the mean loss over the examples and all steps).
-        """
+        """Computes the report's results, and the mean loss over the examples and all steps."""
         outputs = self.outputs()
         results = self.report.results(self.arrays, self.examples, outputs)
         return results, float(outputs["loss"].mean())

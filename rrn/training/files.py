@@ -29,12 +29,6 @@ class Files:
 def read_files(request: Request) -> Files:
     """Reads and verifies what the run needs; no file that is named twice is read twice.
 
-    Args:
-      request: what was asked for.
-
-    Returns:
-      The files' contents.
-
     Raises:
       ValueError: a file is missing, damaged or of another task. The message names it.
     """

@@ -29,10 +29,6 @@ from rrn.variables.recorder import Record, recording
 def inspect(request: Request, files: Files) -> None:
     """Traces the updates and prints what they use; writes each stage's graph for TensorBoard.
 
-    Args:
-      request: what was asked for.
-      files: what was read for it.
-
     Raises:
       ValueError: the data does not fit the task, or the placement of variables not the machines.
     """
@@ -59,16 +55,7 @@ def inspect(request: Request, files: Files) -> None:
 def write_variables(
     setup: Setup, trainer: Trainer, towers: Mapping[str, Record]
 ) -> list[dict[str, Any]]:
-    """Writes variables.json.
-
-    Args:
-      setup: the task.
-      trainer: what is trained.
-      towers: what was recorded while its updates were traced.
-
-    Returns:
-      A row for each variable, as of `list_variables`.
-    """
+    """Writes variables.json; returns its rows, see `list_variables`."""
     trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
     rows = list_variables(setup.variables, towers, trained, _shown_names(setup))
     setup.workdir.write_json("variables.json", rows)

@@ -22,15 +22,7 @@ from rrn.training.worker_updates import (
 
 
 def is_compiled(jit: str, devices: Sequence[str]) -> bool:
-    """Decides whether towers are compiled.
-
-    Args:
-      jit: "on", "off", or "auto".
-      devices: the towers' devices.
-
-    Returns:
-      Whether they are; with "auto" if all of them are GPUs.
-    """
+    """Decides whether towers are compiled: "on", "off", or "auto", if all devices are GPUs."""
     return jit == "on" or (jit == "auto" and all("GPU" in device for device in devices))
 
 
@@ -38,7 +30,6 @@ class OneMachine:
     """This process alone, with a tower on each of its devices.
 
     Args:
-      devices: names of the devices.
       sync: whether the towers make one update together; otherwise each makes its own.
       jit: whether towers are compiled: "on", "off", or "auto", which means on GPUs.
 
@@ -59,32 +50,15 @@ class OneMachine:
         return is_compiled(self.jit, self.devices)
 
     def stand_ins(self) -> dict[str, str]:
-        """Says which devices stand in for others where updates are only shown: none do.
-
-        Returns:
-          An empty dict.
-        """
+        """Says which devices stand in for others where updates are only shown: none do."""
         return {}
 
     def ready(self) -> contextlib.AbstractContextManager:
-        """Makes a context in which the machines run; this one does anyway.
-
-        Returns:
-          The context manager.
-        """
+        """Makes a context in which the machines run; this one does anyway."""
         return contextlib.nullcontext()
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Creates the object that makes the trainer's updates.
-
-        Args:
-          trainer: the trainer.
-          arrays: the training split's tensors.
-          seed: the experiment's.
-
-        Returns:
-          An object of a class in `rrn.training.worker_updates`.
-        """
+        """Creates what makes the trainer's updates, of a class in `rrn.training.worker_updates`."""
         if self.sync:
             return SynchronousUpdates(trainer)
         return AsynchronousTowers(trainer, arrays, seed)
@@ -97,13 +71,12 @@ class ClusterMachines:
     the cluster's.
 
     Args:
-      cluster: the cluster.
       sync: whether the workers' gradients make one update together; otherwise each worker makes its
         own.
       replicas_to_aggregate: with `sync`, how many gradients make an update, the first to come; 0
         for one of each worker.
       startup_timeout: the seconds in which the cluster's processes must have found each other.
-      jit: as of `OneMachine`.
+      jit: see `OneMachine`.
 
     Raises:
       ValueError: flags that do not fit each other or the cluster.
@@ -132,10 +105,8 @@ class ClusterMachines:
     def stand_ins(self) -> dict[str, str]:
         """Takes the cluster's devices by name, before there are any, to show an update.
 
-        Without `sync` the one worker is the first.
-
-        Returns:
-          device -> a logical CPU device of this process, on which its variables are created.
+        Without `sync` the one worker is the first. Returns for each device a logical CPU device of
+        this process, on which its variables are created.
         """
         self.devices = self.cluster.devices("worker")[: None if self.sync else 1]
         devices = [*self.servers, *self.devices]
@@ -162,9 +133,6 @@ class ClusterMachines:
     def use(self, strategy: tf.distribute.ParameterServerStrategy | None) -> None:
         """Takes the devices of the cluster to which this process is connected.
 
-        Args:
-          strategy: what `rrn.distribute.connect` returned.
-
         Raises:
           ValueError: more gradients are asked for than there are towers.
         """
@@ -178,16 +146,7 @@ class ClusterMachines:
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Creates the object that makes the trainer's updates; see `OneMachine.update_maker`.
-
-        Args:
-          trainer: the trainer.
-          arrays: the training split's tensors.
-          seed: the experiment's.
-
-        Returns:
-          An object of a class in `rrn.training.worker_updates`.
-        """
+        """Creates what makes the trainer's updates; see `OneMachine.update_maker`."""
         if not self.sync:
             return AsynchronousUpdates(trainer, self._strategy, self.num_workers, arrays, seed)
         if self.num_gradients:
@@ -196,13 +155,7 @@ class ClusterMachines:
 
 
 def make_machines(request: Request) -> OneMachine | ClusterMachines:
-    """Finds the machines of a run, and sets TensorFlow up for them.
-
-    Args:
-      request: what was asked for.
-
-    Returns:
-      The machines. A cluster's run within `ready` alone.
+    """Finds the machines of a run, and sets TensorFlow up for them; a cluster's run within `ready`.
 
     Raises:
       ValueError: flags that do not fit each other, the devices or the cluster.

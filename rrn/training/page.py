@@ -16,18 +16,13 @@ def make_page(
     config: Mapping[str, Any],
     variables: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Makes a page that holds everything it shows, and loads nothing.
+    """Makes an HTML page that holds everything it shows, and loads nothing.
 
     Args:
       results: what results.json has.
-      table: the task's table of them.
-      examples: the task's examples.
       figures: PNG files; a file's name is its caption.
       config: the fields and their values, such as {"train.l2": 0.1}.
       variables: what variables.json has.
-
-    Returns:
-      HTML.
     """
     pictures = [
         (path.stem.replace("_", " "), base64.b64encode(path.read_bytes()).decode())

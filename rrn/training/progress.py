@@ -1,5 +1,6 @@
-"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard; and how it is
-stopped.
+"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard.
+
+Here is also how it is stopped.
 """
 
 import math
@@ -53,21 +54,12 @@ class StopRequest:
 
 
 def report_compilation(what: str, seconds: float) -> None:
-    """Prints how long the first run of a compiled function took, nearly all of it to compile.
-
-    Args:
-      what: what was run.
-      seconds: how long it took.
-    """
+    """Prints how long the first run of a compiled function took, nearly all of it to compile."""
     print(f"{what}: compiled and run once in {seconds:.1f} seconds", flush=True)
 
 
 class EvaluationProgress:
-    """Prints a line every half minute.
-
-    Args:
-      num_examples: how many examples there are to evaluate.
-    """
+    """Prints a line every half minute."""
 
     SECONDS = 30.0
 
@@ -76,11 +68,7 @@ class EvaluationProgress:
         self._started = self._reported_at = time.monotonic()
 
     def add(self, num_examples: int) -> None:
-        """Counts more examples as done.
-
-        Args:
-          num_examples: how many, with those that fill up a last batch.
-        """
+        """Counts more examples as done, with those that fill up a last batch."""
         self._done = min(self._done + num_examples, self._num_examples)
         now = time.monotonic()
         if now - self._reported_at < self.SECONDS:
@@ -94,6 +82,8 @@ class EvaluationProgress:
 
 class Progress:
     """Reports the means that training yields, and validation results.
+
+    Everywhere, `update` is the number of updates so far.
 
     Args:
       workdir: the run's folder, in which metrics.jsonl and TensorBoard's events are written.
@@ -110,18 +100,13 @@ class Progress:
         self._reported_update = None
 
     def start(self, update: int) -> None:
-        """Begins to measure the rate: the time before now was spent otherwise.
-
-        Args:
-          update: the number of updates so far.
-        """
+        """Begins to measure the rate: the time before now was spent otherwise."""
         self._reported_update, self._reported_at = update, time.monotonic()
 
     def training(self, update: int, means: Mapping[str, Any], stage: str | None = None) -> None:
         """Reports training since the last report.
 
         Args:
-          update: the number of updates so far.
           means: name -> mean since the last report, a scalar or a vector; NaN of what has not
             occurred, which is not shown.
           stage: the stage's name, None where the run has one alone.
@@ -139,18 +124,13 @@ class Progress:
         print("  ".join(parts), flush=True)
 
     def compilation(self, stage: str) -> None:
-        """Reports the first update of a stage, in whose time XLA has compiled it.
-
-        Args:
-          stage: the stage's name.
-        """
+        """Reports the first update of a stage, in whose time XLA has compiled it."""
         report_compilation(f"stage {stage}", time.monotonic() - self._reported_at)
 
     def validation(self, update: int, loss: float, metrics: Mapping[str, float]) -> None:
         """Reports a validation.
 
         Args:
-          update: the number of updates so far.
           loss: the mean over the examples and all steps.
           metrics: name -> number, of the last step.
         """
@@ -166,7 +146,6 @@ class Progress:
         """Reports how much of the next batches each group gets.
 
         Args:
-          update: the number of updates so far.
           shares: group -> share; None where the stage draws in the task's own way.
         """
         if not shares:

@@ -14,12 +14,11 @@ from rrn.tasks.task import Arrays, Task
 def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:
     """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g / Σ error.
 
+    Their sum is 1. Where all errors are 0 they are equal.
+
     Args:
       errors: validation errors `[groups]`, at least 0.
       error_share: s, from 0 to 1.
-
-    Returns:
-      The shares, whose sum is 1. Where all errors are 0 they are equal.
     """
     even = np.full(len(errors), 1.0 / len(errors))
     if not np.sum(errors):
@@ -32,10 +31,6 @@ class Sampler(tf.Module):
 
     Before the first validation all are equal. A run that draws its first batches by error begins
     with a validation.
-
-    Args:
-      task: the task.
-      arrays: the training split's tensors.
 
     Raises:
       ValueError: the task has no groups.
@@ -52,24 +47,15 @@ class Sampler(tf.Module):
         )
 
     def note(self, results: Results) -> None:
-        """Takes the errors from a validation. A group that was not validated gets the mean of the
-        others.
+        """Takes the `group_errors` of a validation.
 
-        Args:
-          results: the validation's results, with `group_errors`.
+        A group that was not validated gets the mean of the others.
         """
         errors = results.group_errors
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.tolist()])
 
     def shares(self, error_share: float) -> dict[int, float]:
-        """Computes how much of a batch each group gets.
-
-        Args:
-          error_share: the stage's field, from 0 to 1.
-
-        Returns:
-          group -> its share; the sum is 1.
-        """
+        """Computes each group's share of a batch; the sum is 1."""
         shares = shares_by_error(self.errors.numpy(), error_share)
         return dict(zip(self.groups.tolist(), shares.tolist(), strict=True))

@@ -31,9 +31,7 @@ class Pool(tf.Module):
     new pool has empty places alone.
 
     Args:
-      task: the task.
       batch_size: the number of places, of all devices together.
-      devices: the devices' names.
       batch_specs: each device's batches' `tf.TypeSpec`s.
 
     Raises:
@@ -80,7 +78,6 @@ class Pool(tf.Module):
         """Takes the examples that stayed, and fills the empty places with fresh ones.
 
         Args:
-          device: the device's number.
           batch: the fresh examples of the device's places.
 
         Returns:
@@ -100,14 +97,7 @@ class Pool(tf.Module):
         return chosen, _where(stayed, state, initial)
 
     def segments(self, device: int) -> tf.Tensor:
-        """Reads how many segments the examples of a device's places have had.
-
-        Args:
-          device: the device's number.
-
-        Returns:
-          Integers `[places]`.
-        """
+        """Reads how many segments the examples of a device's places have had, `[places]`."""
         return _part(self._segments, device).read_value()
 
     def leave(
@@ -122,7 +112,6 @@ class Pool(tf.Module):
 
         Args:
           segments: how many they had before, as `segments` returned.
-          batch: the examples that had the segment.
           solved: whether each is solved, booleans `[places]`.
           max_segments: how many segments an example may have.
           leave_probability: with which a solved one leaves before that.
@@ -148,9 +137,6 @@ class Pool(tf.Module):
         """Keeps the examples, with their state after a segment.
 
         Args:
-          device: the device's number.
-          batch: the examples that had the segment.
-          state: their state after it.
           segments: how many segments they have had, 0 of those that leave.
         """
         kept = [*self._examples.values(), *tf.nest.flatten(self._state), self._segments]

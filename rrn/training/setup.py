@@ -33,15 +33,12 @@ class Setup:
     """A task on its machines, and the folder of its run.
 
     Attributes:
-      request: what was asked for.
       machines: where towers, variables and inputs are.
       data: what the model was made on.
       evaluation_data: what `evaluate` names; None where nothing is evaluated.
       placement: which device holds which part of which variable.
       stand_ins: device -> the device of this process on which its variables are, where updates are
         only shown.
-      task: the task, with its variables in their places.
-      report: the task's report.
       compiled: whether XLA compiles what runs on the towers.
     """
 
@@ -93,25 +90,11 @@ class Setup:
         self.workdir.check_part(weights.path, weights.attributes.get(RUN), self.identity)
 
     def stage_weights(self, stage: str) -> Path:
-        """Names the file of the weights at the end of a stage.
-
-        Args:
-          stage: the stage's name.
-
-        Returns:
-          The file's path.
-        """
+        """Names the file of the weights at the end of a stage."""
         return self.workdir / f"weights_{stage}.h5"
 
     def arrays(self, data: PreparedData, split: str) -> Arrays:
-        """Puts a split on the CPU.
-
-        Args:
-          data: the data.
-          split: the split's name.
-
-        Returns:
-          The split's tensors.
+        """Puts the arrays of a split on the CPU.
 
         Raises:
           ValueError: there is no such split, or no example in it.
@@ -124,11 +107,8 @@ class Setup:
     def evaluation_arrays(self) -> Arrays:
         """Puts what `config.evaluate` names on the CPU.
 
-        Returns:
-          The split's tensors.
-
         Raises:
-          ValueError: as of `arrays`, or the data do not fit the model.
+          ValueError: see `arrays`, or the data do not fit the model.
         """
         self.data.check_compatible(self.evaluation_data)
         return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
@@ -137,12 +117,7 @@ class Setup:
         """Makes each device's data set, for what follows the first `num_done` updates.
 
         Args:
-          arrays: the training split's tensors.
-          num_done: the number of updates so far.
           **settings: further arguments of `training_inputs`.
-
-        Returns:
-          The data sets.
         """
         config, machines = self.request.config, self.machines
         return training_inputs(
@@ -157,18 +132,7 @@ class Setup:
         )
 
     def trainer(self, arrays: Arrays, inputs: Sequence[tf.data.Dataset]) -> Trainer:
-        """Makes the trainer, and traces its updates.
-
-        Args:
-          arrays: the training split's tensors.
-          inputs: each device's data set.
-
-        Returns:
-          The trainer.
-
-        Raises:
-          ValueError: as of `Trainer`.
-        """
+        """Makes the trainer, and traces its updates; see `Trainer`."""
         config, specs = self.request.config, [dataset.element_spec for dataset in inputs]
         return Trainer(
             self.task,
@@ -185,11 +149,7 @@ class Setup:
         """Makes what evaluates the model.
 
         Args:
-          arrays: a split's tensors.
           num_examples: how many of its examples; 0 for all.
-
-        Returns:
-          The evaluator.
         """
         config = self.request.config
         return Evaluator(
@@ -213,13 +173,7 @@ def set_up(
     """Makes the task, with its variables in their places.
 
     Args:
-      request: what was asked for.
-      files: what was read for it.
-      machines: where towers, variables and inputs are.
-      stand_ins: as of `Setup`; None where updates are made.
-
-    Returns:
-      The task and what belongs to it.
+      stand_ins: see `Setup`; None where updates are made.
 
     Raises:
       ValueError: the data does not fit the task, or the placement of variables not the machines.

@@ -24,11 +24,6 @@ class Objective(tf.Module):
     Warm-up, decay and Adam's bias correction count the stage's updates alone. Lists of gradients
     have one for each shard of the variables, in their order.
 
-    Args:
-      settings: what it is to be.
-      num_updates: the stage's number of updates.
-      task: the task.
-
     Raises:
       ValueError: a module that is not there or has no variables, or an optimizer that does not fit
         them.
@@ -48,10 +43,6 @@ class Objective(tf.Module):
     def check_reached(self, gradients: Sequence[Gradient], stage: str) -> None:
         """Refuses a loss on which no variable of one of the modules has an influence.
 
-        Args:
-          gradients: those of the loss.
-          stage: the stage's name.
-
         Raises:
           ValueError: all variables of a module have no gradient.
         """
@@ -65,25 +56,18 @@ class Objective(tf.Module):
                 )
 
     def rate(self, update: int | tf.Tensor) -> tf.Tensor:
-        """Computes the learning rate of an update.
+        """Computes the learning rate of an update, a scalar.
 
         Args:
           update: the number of the stage's updates before this one.
-
-        Returns:
-          The rate, a scalar.
         """
         settings = self.config
         return learning_rate(update, settings.learning_rate, settings.schedule, self.num_updates)
 
     def label(self, name: str) -> str:
-        """Names a figure of this objective in reports.
+        """Names a figure of this objective, as "loss", in reports.
 
-        Args:
-          name: the figure's name, as "loss".
-
-        Returns:
-          The name alone for the loss "loss"; for another one as "discriminator/loss".
+        The name is "loss" alone for the loss "loss"; for another one it is as "discriminator/loss".
         """
         return name if self.loss == "loss" else f"{self.loss}/{name}"
 
@@ -92,13 +76,11 @@ class Stage(tf.Module):
     """Objectives that are trained on the same batches, from one forward pass.
 
     Args:
-      settings: what it is to be.
       first: how many updates of the plan come before the stage's.
-      task: the task.
 
     Raises:
       ValueError: an option that the task does not take, two objectives that train one variable, or
-        as of `Objective`.
+        see `Objective`.
     """
 
     def __init__(self, settings: config.Stage, first: int, task: Task):
@@ -115,27 +97,15 @@ class Stage(tf.Module):
             raise ValueError(f"only one objective can train {', '.join(twice)}")
 
     def trained(self) -> list[Variable]:
-        """Lists the variables that the stage changes.
-
-        Returns:
-          Whole variables.
-        """
+        """Lists the variables that the stage changes, whole."""
         return [v for objective in self.objectives for v in objective.variables_]
 
 
 class Plan(tf.Module):
     """The stages of a run. Which one an update belongs to follows from its number.
 
-    Args:
-      settings: what it is to be.
-      task: the task.
-
     Raises:
       ValueError: what does not fit the task; the message names the stage.
-
-    Attributes:
-      stages: the stages, in their order.
-      num_updates: the number of updates of the whole run.
     """
 
     def __init__(self, settings: config.Train, task: Task):
@@ -149,49 +119,23 @@ class Plan(tf.Module):
             self.num_updates += stage.num_updates
 
     def stage(self, update: int) -> Stage:
-        """Finds the stage of an update.
-
-        Args:
-          update: the number of updates before it.
-
-        Returns:
-          The stage.
-        """
+        """Finds the stage of the update that comes after so many."""
         return [stage for stage in self.stages if stage.first <= update][-1]
 
     def updates_left(self, update: int) -> int:
-        """Counts the updates of a stage that are left.
-
-        Args:
-          update: the number of updates so far.
-
-        Returns:
-          How many come until the next stage begins.
-        """
+        """Counts the updates that come after so many until the next stage begins."""
         stage = self.stage(update)
         return stage.first + stage.num_updates - update
 
     def finished(self, update: int) -> Stage | None:
-        """Finds the stage that is over.
-
-        Args:
-          update: the number of updates so far.
-
-        Returns:
-          The stage whose last update this was; None if it was no stage's last.
-        """
+        """Finds the stage whose last update was the one with this number; None if there is none."""
         return next((s for s in self.stages if s.first + s.num_updates == update), None)
 
 
 def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable]) -> Optimizer:
-    """Makes the optimizer of some variables.
+    """Makes the optimizer of some variables, with new slots.
 
-    Args:
-      settings: which optimizer, with its arguments.
-      variables: the variables to train.
-
-    Returns:
-      The optimizer, with new slots: the class of `rrn.optimizers` that is called as the settings'.
+    It is the class of `rrn.optimizers` that is called as the settings'.
 
     Raises:
       ValueError: an argument that does not fit the variables.
@@ -204,14 +148,7 @@ def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable])
 
 
 def stage_names(settings: config.Train) -> list[str]:
-    """Lists the stages of a run that has several.
-
-    Args:
-      settings: the experiment's `train`.
-
-    Returns:
-      The names; none where all updates are of one stage.
-    """
+    """Lists the stages of a run that has several; none where all updates are of one stage."""
     names = [stage.name for stage in settings.stages]
     return names if len(names) > 1 else []
 
@@ -220,11 +157,7 @@ def find_module(task: Task, path: str) -> tf.Module:
     """Finds a module of a task.
 
     Args:
-      task: the task.
       path: "encoder", "network", or an attribute of theirs, as "network.readout".
-
-    Returns:
-      The module.
 
     Raises:
       ValueError: there is no such module; the message lists those that there are.

@@ -17,9 +17,6 @@ from rrn.training.workdir import Workdir
 def run(request: Request) -> None:
     """Trains, evaluates, exports or shows the variables of one experiment.
 
-    Args:
-      request: what is asked for.
-
     Raises:
       ValueError: a config, flag or file does not fit. The message says which, and what would.
       ConnectionError: a process of the cluster did not come or has failed.

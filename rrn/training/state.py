@@ -23,9 +23,6 @@ class TrainingState(tf.Module):
     The stages of the plan say which update is due.
 
     Args:
-      task: the task, with its variables in their places.
-      config: the experiment's `train`.
-      devices: names of the towers' devices.
       batch_specs: each device's batches' `tf.TypeSpec`s.
       arrays: the training split's tensors, which sampling by error needs.
       stand_ins: device -> a device of this process, where updates are shown and not made.
@@ -69,29 +66,22 @@ class TrainingState(tf.Module):
             self.sampler = Sampler(task, arrays)
 
     def shares(self) -> dict[int, float] | None:
-        """Computes how much of the next batches each group gets.
+        """Computes each group's share of the next batches.
 
-        Returns:
-          group -> share; None where the stage draws examples in the task's own way.
+        It is None where the stage draws examples in the task's own way.
         """
         error_share = self.plan.stage(int(self.update)).error_share
         return self.sampler.shares(error_share) if error_share else None
 
     def input_settings(self) -> dict[str, Any]:
-        """Says how the next batches are made.
-
-        Returns:
-          The arguments `shares` and `options` of `rrn.tasks.inputs.training_inputs`.
-        """
+        """Says how the next batches are made: `shares` and `options` of `training_inputs`."""
         options = self.plan.stage(int(self.update)).batch_options
         return {"shares": self.shares(), "options": options}
 
     def not_finite(self) -> list[str]:
-        """Looks for numbers that are not finite in all that a checkpoint has: weights, slots,
-        averages.
+        """Lists the variables that hold numbers which are not finite.
 
-        Returns:
-          The names of the variables that hold such a number.
+        All that a checkpoint has is looked at: weights, slots, averages.
         """
         numbers = [v for v in self.variables if v.dtype.is_floating]
         found = zip(numbers, self._are_finite(), strict=True)

@@ -37,12 +37,7 @@ from rrn.variables.recorder import tower_scope
 def update(
     state: TrainingState, stage: Stage, batches: Sequence[Batch]
 ) -> tuple[dict[str, Pair], tf.Tensor]:
-    """Makes one update.
-
-    Args:
-      state: what is trained.
-      stage: the stage to which the update belongs.
-      batches: a batch for each device.
+    """Makes one update, of a batch for each device.
 
     Returns:
       (metrics with the losses, whether losses and gradients are finite).
@@ -71,9 +66,6 @@ def run_towers(
 ) -> tuple[list[TowerResult], list[tf.Tensor]]:
     """Computes losses and gradients on every tower.
 
-    Args:
-      state, stage, batches: as of `update`.
-
     Returns:
       For each tower its result, whose `aux` are the metrics; for each its number of examples.
     """
@@ -85,15 +77,9 @@ def run_towers(
 
 
 def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> TowerResult:
-    """Computes losses and gradients on one tower.
+    """Computes losses and gradients on one tower, that of the device with this number.
 
-    Args:
-      state, stage: as of `update`.
-      number: the tower's number, which is that of its device.
-      batch: the tower's batch.
-
-    Returns:
-      The result; `aux` are the metrics.
+    The result's `aux` are the metrics.
     """
     task, pool, tower = state.task, state.pool, state.towers[number]
     options, carried = stage.loss_options, stage.segments
@@ -145,11 +131,6 @@ def average(
 ) -> tuple[list[tf.Tensor], list[list[Gradient]], dict[str, Pair]]:
     """Averages over towers, and adds the L2 term's gradients.
 
-    Args:
-      stage: as of `update`.
-      towers: what the towers have computed.
-      counts: for each tower its number of examples.
-
     Returns:
       (mean losses, averaged gradients with the L2 term's, metrics).
 
@@ -173,12 +154,7 @@ def average(
 def add_l2(objective: Objective, gradients: Sequence[Gradient]) -> list[Gradient]:
     """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
 
-    Args:
-      objective: the objective.
-      gradients: those of its loss.
-
-    Returns:
-      The gradients with the L2 term's. One that is None stays None.
+    A gradient that is None stays None.
     """
     l2 = objective.config.l2
     regularized = {shard.ref() for shard in shards(objective.task.regularized())}
@@ -202,9 +178,6 @@ def apply(
     """Changes the variables.
 
     Args:
-      state, stage: as of `update`.
-      losses: mean losses.
-      gradients: averaged gradients with the L2 term's.
       number: the number of updates before this one.
 
     Returns:
@@ -248,8 +221,9 @@ def _by_place(
 
 
 def _common_place(state, stage):
-    """The device of all variables that an update of a stage changes, if XLA can change them in one
-    computation beside the towers; else None.
+    """The device of all variables that an update of a stage changes, or None.
+
+    It is None if XLA cannot change them in one computation beside the towers.
     """
     if not state.compiled:
         return None

@@ -29,7 +29,6 @@ def train(request: Request, files: Files) -> None:
     """Trains from the last checkpoint, and evaluates the best weights.
 
     Args:
-      request: what was asked for.
       files: what was read for it; where there is no checkpoint, training begins with `weights`, or
         with the task's initial values.
 
@@ -85,7 +84,6 @@ def begin_with(setup: Setup, weights: Weights) -> None:
     """Sets the model's variables to the values of a weights file.
 
     Args:
-      setup: the task.
       weights: the file's contents. It may lack variables that only training needs.
 
     Raises:
@@ -98,15 +96,7 @@ def begin_with(setup: Setup, weights: Weights) -> None:
 
 
 class Training:
-    """The updates of a run, and what comes between them: reports, validations, checkpoints.
-
-    Args:
-      setup: the task.
-      trainer: what is trained.
-      updates: what makes its updates.
-      arrays: the training split's tensors.
-      checkpoints: where its states are saved.
-    """
+    """The updates of a run, and what comes between them: reports, validations, checkpoints."""
 
     def __init__(
         self,
@@ -129,7 +119,6 @@ class Training:
 
         Args:
           inputs: each device's data set, from the trainer's update on.
-          stop: the request.
 
         Raises:
           FloatingPointError: a loss, a gradient or a weight is not finite.

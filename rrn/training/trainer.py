@@ -14,10 +14,7 @@ from rrn.training.step import update
 
 
 class Trainer(TrainingState):
-    """Makes updates; `rrn.training.step` says what an update is.
-
-    Args:
-      task, config, devices, batch_specs, *others, **named: as of `TrainingState`.
+    """Makes updates of a `TrainingState`; `rrn.training.step` says what an update is.
 
     Raises:
       ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
@@ -47,14 +44,7 @@ class Trainer(TrainingState):
         self.traced = {n: f.get_concrete_function() for n, f in self._functions.items()}
 
     def update_once(self, batches: Sequence[Batch]) -> tuple[dict[str, Pair], tf.Tensor]:
-        """Makes one update.
-
-        Args:
-          batches: a batch for each device.
-
-        Returns:
-          (metrics with the losses, whether losses and gradients are finite).
-        """
+        """Makes one update; see `rrn.training.step.update`."""
         stage = self.plan.stage(int(self.update))
         return self._functions[stage.name](tuple(batches))
 
@@ -64,7 +54,6 @@ class Trainer(TrainingState):
         """Makes several updates, all of one stage, in one traced call.
 
         Args:
-          iterators: for each device an iterator over its batches.
           num_updates: how many updates, an integer scalar.
 
         Returns:

@@ -1,27 +1,28 @@
 """A run's folder and its files.
 
-lock            which process trains here, or was the last to
-earlier-N/      a run that --restart has moved aside
-config.json     the config, every field, "config", its name, and "run": the data's digest and the
-                program; see `rrn.training.identity`
-metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
-                (since this process began to train), "examples_per_second", "loss", ...}, means
-                since the line before, and in stages "stage"; validation: {"update", "run",
-                "seconds", "split": "valid", "mean_loss" (over all steps), the task's metrics}
-validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid", "mean_loss",
-                the task's metrics}
-results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last step},
-                "by_step": {name: [values]}, "notes"}, and in stages "by_stage": {stage: metrics}
-variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
-                "readers": {tower: reads an update}}]
-activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
-checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
-weights.h5      the best weights, with what makes the model again; in stages the last ones
-saved_model/    the model as --mode export writes it
-weights_*.h5    the weights at the end of each stage
-figures/*.png   the results, and over the updates those of training.png and validation.png
-report.html     all of this to look at in a browser, and examples step by step: one file by itself
-events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
+    lock            which process trains here, or was the last to
+    earlier-N/      a run that --restart has moved aside
+    config.json     the config, every field, "config", its name, and "run": the data's digest and
+                    the program; see `rrn.training.identity`
+    metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
+                    (since this process began to train), "examples_per_second", "loss", ...}, means
+                    since the line before, and in stages "stage"; validation: {"update", "run",
+                    "seconds", "split": "valid", "mean_loss" (over all steps), the task's metrics}
+    validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid",
+                    "mean_loss", the task's metrics}
+    results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
+                    step}, "by_step": {name: [values]}, "notes"}, and in stages "by_stage":
+                    {stage: metrics}
+    variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
+                    "readers": {tower: reads an update}}]
+    activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
+    checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
+    weights.h5      the best weights, with what makes the model again; in stages the last ones
+    saved_model/    the model as --mode export writes it
+    weights_*.h5    the weights at the end of each stage
+    figures/*.png   the results, and over the updates those of training.png and validation.png
+    report.html     all of this to look at in a browser, and examples step by step, in one file
+    events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
 
 A number that is not finite is null in all of them, as JSON has none.
 """
@@ -47,11 +48,7 @@ from rrn.training.identity import RUN, differences, digest, num_updates, program
 
 
 class Workdir:
-    """The folder of a run; `workdir / name` is the path of a file in it.
-
-    Args:
-      path: the folder. It need not be there.
-    """
+    """The folder of a run, which may be new; `workdir / name` is the path of a file in it."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -99,11 +96,7 @@ class Workdir:
             ) from None
 
     def set_aside(self) -> Path | None:
-        """Moves all files but the lock to a new folder `earlier-N` of this one.
-
-        Returns:
-          That folder; None if there was nothing to move.
-        """
+        """Moves all files but the lock to a new folder `earlier-N`; None if there are none."""
         files = [path for path in self.path.iterdir() if path.name != "lock"]
         files = [path for path in files if not re.fullmatch(r"earlier-\d+", path.name)]
         if not files:
@@ -124,7 +117,7 @@ class Workdir:
             on what its first updates were made.
 
         Raises:
-          ValueError: as of `check`.
+          ValueError: see `check`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self.check(run, may_be_longer=True)
@@ -243,12 +236,7 @@ class Workdir:
                 )
 
     def write_json(self, name: str, value: Any) -> None:
-        """Writes a file that appears whole or not at all.
-
-        Args:
-          name: the file's name.
-          value: what JSON takes.
-        """
+        """Writes a file that appears whole or not at all."""
         self.write_text(name, _json(value, indent=1) + "\n")
 
     def write_text(self, name: str, text: str) -> Path:
@@ -266,12 +254,7 @@ class Workdir:
         return self / name
 
     def append(self, name: str, line: Mapping[str, Any]) -> None:
-        """Adds a line of JSON to a file.
-
-        Args:
-          name: the file's name; it need not be there.
-          line: what JSON takes.
-        """
+        """Adds a line of JSON to a file, which need not be there."""
         with writing(self / name), (self / name).open("a") as file:
             file.write(_json(line) + "\n")
 
@@ -333,14 +316,7 @@ class Workdir:
             self.write_text("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept))
 
     def save_figures(self, figures: Mapping[str, "Figure"]) -> list[Path]:
-        """Writes figures as PNG files in `figures`.
-
-        Args:
-          figures: name -> figure.
-
-        Returns:
-          The files' paths.
-        """
+        """Writes figures as PNG files in `figures`; returns their paths."""
         (self / "figures").mkdir(exist_ok=True)
         names = [f"figures/{name}.png" for name in figures]
         for name, figure in zip(names, figures.values(), strict=True):

@@ -20,14 +20,7 @@ from rrn.training.trainer import Trainer
 
 
 def count_up(variable: tf.Variable) -> tf.Tensor:
-    """Adds 1 to a variable of integers, in one step for all workers.
-
-    Args:
-      variable: an integer scalar.
-
-    Returns:
-      What the variable was before.
-    """
+    """Adds 1 to an integer scalar, in one step for all workers; returns what it was before."""
     return tf.raw_ops.ResourceCountUpTo(
         resource=variable.handle, limit=variable.dtype.max, T=variable.dtype
     )
@@ -58,14 +51,7 @@ class UpdateMaker(abc.ABC):
 
     @abc.abstractmethod
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
-        """Makes updates, all of one stage.
-
-        Args:
-          num_updates: how many.
-
-        Returns:
-          What `Trainer.train` returns. The means may have more than its.
-        """
+        """Makes updates, all of one stage; returns what `Trainer.train` does, or more means."""
 
 
 class Means:
@@ -81,13 +67,7 @@ class Means:
     def add(
         self, update: int | tf.Tensor, metrics: Mapping[str, Any], finite: bool | tf.Tensor
     ) -> None:
-        """Takes the report of an update.
-
-        Args:
-          update: the update's number.
-          metrics: name -> (sum, count).
-          finite: whether its losses and gradients are finite.
-        """
+        """Takes the report of an update, with metrics name -> (sum, count)."""
         for name, pair in metrics.items():
             total = self._totals.get(name, (0, 0))
             self._totals[name] = tuple(t + np.asarray(p) for t, p in zip(total, pair, strict=True))
@@ -95,25 +75,14 @@ class Means:
             self.bad_update = int(update)
 
     def result(self, **others: Any) -> tuple[dict[str, Any], np.int64]:
-        """Computes what `Trainer.train` returns.
-
-        Args:
-          **others: further means.
-
-        Returns:
-          (name -> mean, the first update that was not finite, -1 if none).
-        """
+        """Computes what `Trainer.train` returns, with other means besides."""
         with np.errstate(invalid="ignore"):
             means = {n: np.divide(*pair) for n, pair in self._totals.items()}
         return {**means, **others}, np.int64(self.bad_update)
 
 
 class SynchronousUpdates(UpdateMaker):
-    """All devices together make every update, each waiting for the others.
-
-    Args:
-      trainer: the trainer.
-    """
+    """All devices together make every update, each waiting for the others."""
 
     def __init__(self, trainer: Trainer):
         self.trainer, self._iterators = trainer, None
@@ -132,8 +101,9 @@ def _refuse_pool(trainer, how):
 
 
 class _WithoutWaiting(UpdateMaker):
-    """Each worker or device makes updates by itself: it reads the variables, takes gradients of a
-    batch of its own, and changes the variables. None waits for the others.
+    """Each worker or device makes updates by itself; none waits for the others.
+
+    It reads the variables, takes gradients of a batch of its own, and changes the variables.
 
     A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
     of batches from the update at which it began). An update's number is the count of changes before
@@ -152,8 +122,9 @@ class _WithoutWaiting(UpdateMaker):
         return training_inputs(*args, **settings)[0]
 
     def _update(self, stage, number, iterator):
-        """One update, on the trainer's device with this number: what it reports, whether all is
-        finite, its own number, its staleness.
+        """One update, on the trainer's device with this number.
+
+        Returns what it reports, whether all is finite, its own number, its staleness.
         """
         trainer = self.trainer
         read_at = trainer.update.read_value()
@@ -167,8 +138,10 @@ class _WithoutWaiting(UpdateMaker):
         return {**scalars, **metrics}, finite, update, update - read_at
 
     def _report(self, results):
-        """What `Trainer.train` returns, from the updates' results; and "staleness", its largest
-        value and how often it was 0, 1, ... (what is above counts as the last).
+        """What `Trainer.train` returns, from the updates' results; and "staleness".
+
+        That has its largest value and how often it was 0, 1, ... (what is above counts as the
+        last).
         """
         means, staleness = Means(), []
         for metrics, finite, update, stale in sorted(results, key=lambda result: int(result[2])):
@@ -184,11 +157,6 @@ class _WithoutWaiting(UpdateMaker):
 
 class AsynchronousTowers(_WithoutWaiting):
     """Every device of this process makes updates by itself, from a thread of its own.
-
-    Args:
-      trainer: the trainer.
-      arrays: the training split's tensors.
-      seed: the experiment's.
 
     Raises:
       ValueError: the trainer's examples stay for several updates.
@@ -206,13 +174,11 @@ class AsynchronousTowers(_WithoutWaiting):
         }
 
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        """Takes the settings; each device makes inputs of its own."""
         first = int(self.trainer.update)
         numbers = range(self.num_workers)
         self._iterators = [iter(self._inputs(number, first, settings)) for number in numbers]
 
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
-        """Makes updates; whichever device is free makes the next one."""
         functions = self._functions[self.trainer.plan.stage(int(self.trainer.update)).name]
         updates_left = iter(range(num_updates))  # each is taken once, as threads take turns
 
@@ -230,9 +196,6 @@ class AsynchronousUpdates(_WithoutWaiting):
     Args:
       trainer: the trainer; it has one device, by its name within a worker's process.
       strategy: what `rrn.distribute.connect` returned.
-      num_workers: the number of workers.
-      arrays: the training split's tensors.
-      seed: the experiment's.
 
     Raises:
       ValueError: the trainer's examples stay for several updates.
@@ -255,8 +218,6 @@ class AsynchronousUpdates(_WithoutWaiting):
         }
 
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        """Takes the settings; each worker makes inputs of its own."""
-
         def own_inputs():
             worker = tf.distribute.coordinator.experimental_get_current_worker_index()
             return self._inputs(worker, self.trainer.update.read_value(), settings)
@@ -291,10 +252,6 @@ class FirstGradients(UpdateMaker):
     out as long as `num_gradients` others are there. With all workers' gradients an update is
     `Trainer.train`'s. With more than there are workers, those that are first take a further batch
     for the same update, as with TensorFlow 1's SyncReplicasOptimizer.
-
-    Args:
-      trainer: the trainer.
-      num_gradients: how many gradients make an update.
 
     Raises:
       ValueError: the trainer's examples stay for several updates.

@@ -1,5 +1,6 @@
-"""Random draws keyed by seed, update and example: the same on any number of devices, and in a run
-that was stopped and resumed.
+"""Random draws keyed by seed, update and example.
+
+They are the same on any number of devices, and in a run that was stopped and resumed.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ def fold_in(seed: tf.Tensor | Sequence[int], *data: tf.Tensor | int) -> tf.Tenso
     """Derives a seed from another one and some numbers.
 
     Args:
-      seed: integers `[2]`.
       *data: integers, folded in one after the other: their order matters.
 
     Returns:
@@ -32,17 +32,10 @@ def uniform(
 ) -> tf.Tensor:
     """Draws numbers that depend on the seed and the shape alone, the same on every kind of device.
 
-    Numbers in [0, 1) of float32 are the same within XLA, too.
+    The seed is `[2]` integers. Numbers in [0, 1) of float32 are the same within XLA, too.
 
     Args:
-      seed: integers `[2]`.
-      shape: the shape of the result.
-      minval: the smallest number.
       maxval: the bound that no number reaches; 1 if not given, which only floats may leave out.
-      dtype: the result's type, of integers or floats.
-
-    Returns:
-      A tensor of `shape`.
     """
     philox = tf.random.Algorithm.PHILOX
     if dtype != tf.float32 or (minval, maxval) not in ((0, None), (0, 1)):
@@ -53,11 +46,7 @@ def uniform(
 
 
 def dropout_weights(draws: tf.Tensor, keep_probability: float) -> tf.Tensor:
-    """Turns uniform draws into weights that drop some values and scale up the others.
-
-    Args:
-      draws: draws in [0, 1), of any shape.
-      keep_probability: the probability of a value to be kept.
+    """Turns draws in [0, 1) of any shape into weights that drop values and scale up the others.
 
     Returns:
       Weights 0 or 1 / keep_probability, of the draws' shape. Their mean is 1.
@@ -88,14 +77,11 @@ class ExampleRandom:
         self.seed, self.rows, self.batch_size = seed, rows, batch_size
 
     def uniform(self, shape: Sequence[int], *salt: int) -> tf.Tensor:
-        """Draws numbers in [0, 1) for every example.
+        """Draws numbers in [0, 1) for every example, `[examples, *shape]`.
 
         Args:
-          shape: the shape of one example's draws.
+          shape: that of one example's draws.
           *salt: integers; other ones give other draws.
-
-        Returns:
-          `[examples, *shape]`.
         """
         seed = fold_in(self.seed, *salt)
         if self.batch_size is not None:

@@ -23,26 +23,17 @@ _local = threading.local()
 
 
 def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
-    """Lists variables, with each `ShardedVariable` replaced by its shards.
-
-    Args:
-      variables: variables, whole.
-
-    Returns:
-      `tf.Variable`s in the same order.
-    """
+    """Lists variables in their order, with each `ShardedVariable` replaced by its shards."""
     return [s for v in variables for s in (v.variables if isinstance(v, ShardedVariable) else [v])]
 
 
 def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
     """Makes a variable that is sharded as another one is, such as an optimizer's slot.
 
+    It is a `ShardedVariable` if that is one.
+
     Args:
       function: makes a shard of the new variable from a shard of `variable`.
-      variable: a variable, whole.
-
-    Returns:
-      The new variable: a `ShardedVariable` if `variable` is one.
     """
     made = [function(shard) for shard in shards([variable])]
     if not isinstance(variable, ShardedVariable):
@@ -52,15 +43,9 @@ def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variabl
 
 
 def module_variables(module: tf.Module) -> list[Variable]:
-    """Lists a module's trainable variables, whole.
+    """Lists a module's trainable variables, whole, in the order of `tf.Module.variables`.
 
     `tf.Module.trainable_variables` lists the shards of a `ShardedVariable` instead.
-
-    Args:
-      module: a module, whose submodules' variables are listed, too.
-
-    Returns:
-      Whole variables, in the order of `tf.Module.variables`.
     """
     found = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
     found = [variable for variable in found if shards([variable])[0].trainable]
@@ -83,14 +68,9 @@ class ReadingScope:
         self.given, self._tensors = given or {}, {}
 
     def read(self, variable: Variable, dtype: tf.DType) -> tf.Tensor:
-        """Reads a variable, once for each type.
+        """Reads a variable, once for each type to which it is cast.
 
-        Args:
-          variable: a variable; a `ShardedVariable` is put together from its shards.
-          dtype: the type to which the value is cast.
-
-        Returns:
-          The variable's value when it was first read.
+        A `ShardedVariable` is put together from its shards.
         """
         sharded = isinstance(variable, ShardedVariable)
         key = (id(variable) if sharded else variable.ref(), dtype)
@@ -111,11 +91,7 @@ class ReadingScope:
 def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[ReadingScope]:
     """Opens a scope that serves every `read` of this thread until it ends.
 
-    Args:
-      given: see `ReadingScope`; what `values_of` returned.
-
-    Yields:
-      The `ReadingScope`. A scope within it has reads of its own.
+    A scope within it has reads of its own. `given` is what `values_of` returned.
     """
     outer = getattr(_local, "scope", None)
     _local.scope = ReadingScope(given)
@@ -130,12 +106,6 @@ def checked_reads(name: str) -> Iterator[None]:
     """Within it, code of a user's reads its variables with `read` where reads are given values.
 
     Read otherwise, a variable there is none that gradients reach or that XLA can read.
-
-    Args:
-      name: whose code it is, for the message.
-
-    Yields:
-      None.
 
     Raises:
       ValueError: at its end, where trainable variables were read otherwise.
@@ -155,11 +125,9 @@ def checked_reads(name: str) -> Iterator[None]:
 
 
 def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:
-    """Reads variables here, for code that cannot read them itself: a loop's body, or XLA, which
-    reads no variable of another device.
+    """Reads variables, or shards, for code that cannot read them itself.
 
-    Args:
-      variables: variables, whole or in shards.
+    That is a loop's body, or XLA, which reads no variable of another device.
 
     Returns:
       A variable's, or shard's, reference -> its value, which `reading_scope` takes.
@@ -168,15 +136,7 @@ def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:
 
 
 def read(variable: Variable, dtype: tf.DType | str | None = None) -> tf.Tensor:
-    """Reads a variable, from the current scope if there is one.
-
-    Args:
-      variable: a `tf.Variable` or `ShardedVariable`.
-      dtype: the type to which the value is cast; the variable's if not given.
-
-    Returns:
-      The variable's value.
-    """
+    """Reads a variable, from the current scope if there is one, as `dtype` if that is given."""
     dtype = tf.as_dtype(dtype or variable.dtype)
     scope = getattr(_local, "scope", None) or ReadingScope()
     return scope.read(variable, dtype)

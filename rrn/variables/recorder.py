@@ -19,11 +19,8 @@ class Activation(NamedTuple):
     """A tensor of one tower.
 
     Attributes:
-      name: what it is.
       shape: its shape; a size that differs from batch to batch is None. None where it has no known
         number of axes.
-      dtype: its type's name.
-      device: the device that it is on.
     """
 
     name: str
@@ -37,7 +34,6 @@ class Record:
     """What one tower has read and made.
 
     Attributes:
-      scope: the name scope of its operations.
       reads: maps a variable's reference (`variable.ref()`) to how many times it was read.
       activations: the tensors that were noted, in their order.
     """
@@ -65,10 +61,9 @@ def recording() -> Iterator[dict[str, Record]]:
 
 @contextlib.contextmanager
 def tower_scope(name: str) -> Iterator[None]:
-    """Within it, operations and what is noted are a tower's.
+    """Within it, operations and what is noted are a tower's, such as "tower 0".
 
-    Args:
-      name: the tower's name, as "tower 0". Its operations' name scope is "tower_0".
+    The operations' name scope is then "tower_0".
     """
     records, outer = getattr(_local, "records", None), getattr(_local, "record", None)
     with tf.name_scope(name.replace(" ", "_")) as scope:
@@ -86,7 +81,6 @@ def note(name: str, nest: Any, device: str = "") -> None:
     Args:
       name: what they are; the current name scope within the tower's comes before it. Tensors of a
         nest are named by their places in it: `inputs/facts/0`.
-      nest: a tensor, or a nest of tensors.
       device: the device of a tensor that has none of its own, as an argument of a function.
     """
     if (record := getattr(_local, "record", None)) is None:
@@ -99,11 +93,7 @@ def note(name: str, nest: Any, device: str = "") -> None:
 
 
 def note_reads(counts: Mapping[Any, int]) -> None:
-    """Notes that variables were read, if a recorder is open.
-
-    Args:
-      counts: variable's reference -> how often; `ReadingScope.counts`.
-    """
+    """Notes `ReadingScope.counts`, if a recorder is open."""
     if (record := getattr(_local, "record", None)) is None:
         return
     for variable, count in counts.items():

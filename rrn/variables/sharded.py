@@ -20,8 +20,6 @@ class ShardedVariable(tf.Module):
 
     Args:
       parts: at least one variable, all of the same shape but for `axis`.
-      name: the whole variable's name.
-      axis: the axis along which the parts follow each other.
     """
 
     def __init__(self, parts: Sequence[tf.Variable], name: str, axis: int = 0):
@@ -33,11 +31,7 @@ class ShardedVariable(tf.Module):
         self.shape, self.dtype = tf.TensorShape(shape), parts[0].dtype
 
     def assign(self, value: tf.Tensor | np.ndarray) -> None:
-        """Sets the shards.
-
-        Args:
-          value: their values put together, of the whole variable's shape.
-        """
+        """Sets the shards from their values put together, of the whole variable's shape."""
         value = tf.convert_to_tensor(value, self.dtype)
         self.shape.assert_is_compatible_with(value.shape)
         parts = tf.split(value, self._lengths, self.axis)

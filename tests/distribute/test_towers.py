@@ -106,8 +106,9 @@ def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
 
 
 def test_what_a_stage_does_not_train_has_no_backward_pass():
-    """The encoder's one product and the network's one have one each in the backward pass for their
-    kernel, and the network's one more for the encodings.
+    """Each product has one in the backward pass for its kernel.
+
+    The encoder has one product, and so has the network, with one more for the encodings.
     """
     stages = [{"name": n, "modules": (n,)} for n in ("network", "encoder")] + [{"name": "all"}]
     task = LineTask()

@@ -175,7 +175,7 @@ def test_the_first_updates_of_a_gpus_recipe(name, request):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_function_is_compiled_once(small_babi_h5, tmp_path):
-    """bAbI's batches differ most: in distinct sentences, beginnings and numbers of facts."""
+    """The batches of bAbI differ most: in distinct sentences, beginnings and numbers of facts."""
     arguments = command(small_babi_h5, "--jit=on", "--workdir", tmp_path, devices="cpu:2")
     say = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "device_compilation_profiler=1"}
     status, out, err = run(arguments, **say)

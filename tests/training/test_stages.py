@@ -47,8 +47,9 @@ class SteppedModel(settings.ModelSettings):
 
 
 class ContestTask(LineTask):
-    """`LineTask` with a judge that has a loss of its own, and a loss through the judge; its batches
-    may be without noise.
+    """`LineTask` with a judge that has a loss of its own, and a loss through the judge.
+
+    Its batches may be without noise.
     """
 
     metric_losses: ClassVar = {"verdict": "judge"}

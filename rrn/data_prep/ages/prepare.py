@@ -37,11 +37,7 @@ NUM_TEST = round(NUM_TREES / 10)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep ages`.
-
-    Args:
-      parser: the command's own parser.
-    """
+    """Adds the options of `python -m data_prep ages`."""
     parser.add_argument(
         "--out", type=Path, default=Path("data/ages.h5"), help="file to write (%(default)s)"
     )
@@ -57,9 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
-
-    Args:
-      args: the parsed options.
 
     Raises:
       DataError: an option is wrong.

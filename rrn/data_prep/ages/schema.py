@@ -17,9 +17,6 @@ LAYOUT = {
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of the arrays of a file of ages, a phrase each.
 
-    Args:
-      datasets: arrays by their path in the file.
-
     Raises:
       DataError: something is wrong.
     """

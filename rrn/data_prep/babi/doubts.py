@@ -25,7 +25,6 @@ def doubts(files: Files, asked: Sequence[int] = TASKS) -> list[str]:
     """Returns notes, a sentence each without a full stop.
 
     Args:
-      files: the stories of a folder's files, all of them.
       asked: the tasks that the notes are about.
     """
     ours = {key: stories for key, stories in files.items() if key[0] in asked}

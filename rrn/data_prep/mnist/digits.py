@@ -48,7 +48,6 @@ def draw(labels: np.ndarray, fonts: np.ndarray, rng: np.random.Generator) -> np.
     Args:
       labels: [digits] integers 0 to 9.
       fonts: [digits] integers, indices in `FONTS`.
-      rng: the source of all random choices.
 
     Returns:
       [digits, 28, 28] uint8: 0 for paper, 255 for ink.

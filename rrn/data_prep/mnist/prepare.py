@@ -41,11 +41,7 @@ BLOCK = 500  # digits rendered at once
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep mnist`.
-
-    Args:
-      parser: the command's own parser.
-    """
+    """Adds the options of `python -m data_prep mnist`."""
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
         "--source", type=Path, metavar="PATH", help="folder of MNIST's four files, or mnist.npz"
@@ -74,9 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
-
-    Args:
-      args: the parsed options.
 
     Raises:
       DataError: a file or an option is wrong.
@@ -127,9 +120,7 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
     """Renders digits in random order and random fonts, each of the ten equally often.
 
     Args:
-      count: the number of digits.
       split: names the work while its progress is shown.
-      rng: the source of all random choices.
 
     Returns:
       images: [count, 28, 28] uint8. labels: [count] uint8.
@@ -147,15 +138,7 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
 def split_off_validation(
     digits: dict[str, files.Digits], num_valid: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Moves some of the training digits to validation.
-
-    Args:
-      digits: the images and labels of "train" and "test".
-      num_valid: the number of digits to move. They are drawn at random.
-      seed: the draw's seed.
-
-    Returns:
-      The file's datasets, by name.
+    """Moves some of the training digits, drawn at random, to validation; returns the datasets.
 
     Raises:
       DataError: no training digit would be left.

@@ -12,9 +12,6 @@ LAYOUT = {"{split}/image": ("uint8", ("N", 28, 28)), "{split}/label": ("uint8", 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of the arrays of a file of digits, a phrase each.
 
-    Args:
-      datasets: arrays by their path in the file.
-
     Raises:
       DataError: something is wrong.
     """

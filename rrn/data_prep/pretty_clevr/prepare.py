@@ -63,11 +63,7 @@ IMAGE_BLOCK = 256  # images rendered at once
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep pretty_clevr`.
-
-    Args:
-      parser: the command's own parser.
-    """
+    """Adds the options of `python -m data_prep pretty_clevr`."""
     parser.add_argument(
         "--out", type=Path, default=Path("data/pretty_clevr.h5"), help="file to write (%(default)s)"
     )
@@ -86,9 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prepares the data set as the options say and prints what the file holds.
-
-    Args:
-      args: the parsed options.
 
     Raises:
       DataError: an option is wrong.

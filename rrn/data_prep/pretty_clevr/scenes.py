@@ -10,10 +10,6 @@ BLOCK = 4096  # scenes drawn at once
 def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Draws scenes.
 
-    Args:
-      count: the number of scenes.
-      rng: the source of all random choices.
-
     Returns:
       "positions" [scenes, 8, 2] float32, and "colours" [scenes, 8], "markers" [scenes, 8] and
       "order" [scenes, 8, 8] uint8, as in the file's schema.
@@ -36,14 +32,7 @@ def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def distances(positions: np.ndarray) -> np.ndarray:
-    """Returns the objects' distances, infinite from each to itself.
-
-    Args:
-      positions: [scenes, 8, 2] numbers.
-
-    Returns:
-      [scenes, 8, 8] float64.
-    """
+    """Returns distances [scenes, 8, 8] of positions [scenes, 8, 2]; infinite to themselves."""
     x, y = np.moveaxis(positions.astype(np.float64), 2, 0)
     away = np.hypot(x[:, :, None] - x[:, None], y[:, :, None] - y[:, None])
     away[:, range(OBJECTS), range(OBJECTS)] = np.inf
@@ -52,9 +41,6 @@ def distances(positions: np.ndarray) -> np.ndarray:
 
 def walks(distances: np.ndarray) -> np.ndarray:
     """Walks from every object to the nearest one not yet visited, through all objects.
-
-    Args:
-      distances: [scenes, 8, 8] numbers, the distance of every two objects.
 
     Returns:
       [scenes, 8, 8] uint8. Entry [s, i, k] is the object that k jumps from object i lead to.

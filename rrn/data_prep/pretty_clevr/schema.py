@@ -21,9 +21,6 @@ IMAGES = {"{split}/images": ("uint8", ("S", "size", "size", 3))}
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of a Pretty-CLEVR file's arrays, a phrase each.
 
-    Args:
-      datasets: arrays by their path in the file, with images or without.
-
     Raises:
       DataError: something is wrong.
     """

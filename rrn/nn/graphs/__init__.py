@@ -12,13 +12,14 @@ The four forms are values (`GraphValue`): arguments of a `tf.function` and of a 
 functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse graphs side by
 side.
 
-graph.py            the interface `Graph`
-sparse.py           `SparseGraph`
-regular.py          `RegularGraph`
-fully_connected.py  `FullyConnectedGraph`
-union.py            `GraphUnion`
-batching.py         `batch_graphs`
-checks.py           wrong values of nodes, edges and graphs, named
+Modules:
+  graph: the interface `Graph`
+  sparse: `SparseGraph`
+  regular: `RegularGraph`
+  fully_connected: `FullyConnectedGraph`
+  union: `GraphUnion`
+  batching: `batch_graphs`
+  checks: wrong values of nodes, edges and graphs, named
 """
 
 from rrn.nn.graphs.batching import batch_graphs

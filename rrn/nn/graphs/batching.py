@@ -22,11 +22,7 @@ def batch_graphs(
     - any other tensor, as an answer about a whole graph, is stacked: `[batch, ...]`.
 
     Args:
-      batch_size: the number of elements in a batch.
       drop_remainder: whether a last batch with fewer elements is left out.
-
-    Returns:
-      A function from a data set to the data set of its batches.
 
     Raises:
       ValueError: batch_size is below 1; at the data set, its elements hold graphs of another form.

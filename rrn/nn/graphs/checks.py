@@ -1,4 +1,7 @@
-"""Wrong values of nodes, edges and graphs, named; see `rrn.nn.checks`."""
+"""Wrong values of nodes, edges and graphs, named; see `rrn.nn.checks`.
+
+Every check raises a ValueError, and `name` is the function and the argument.
+"""
 
 import reprlib
 from typing import Any
@@ -11,19 +14,10 @@ from rrn.nn.graphs.graph import EdgeValues, Graph
 
 
 def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
-    """Makes a tensor of indices or numbers.
+    """Makes an int32 tensor of indices or numbers with `rank` axes.
 
-    Args:
-      name: the form and the argument, as "SparseGraph: senders".
-      value: integers.
-      rank: the right number of axes.
-
-    Returns:
-      The tensor, int32.
-
-    Raises:
-      ValueError: the value has another rank, holds no integers or larger ones than int32 has, or
-        is a number below 0.
+    Refuses another rank, what holds no integers or larger ones than int32 has, and a number below
+    0.
     """
     try:
         tensor = tf.convert_to_tensor(value)
@@ -48,44 +42,20 @@ def _check_known(name, known):
 
 
 def check_graph(name: str, graph: Any) -> None:
-    """Refuses what is no graph.
-
-    Args:
-      name: the function, for the message.
-      graph: a graph, or something else.
-
-    Raises:
-      ValueError: it is no `Graph`.
-    """
+    """Refuses what is no `Graph`."""
     if not isinstance(graph, Graph):
         raise ValueError(f"{name}: graph must be an rrn.Graph, got {type(graph).__name__}")
 
 
 def check_nodes(name: str, graph: Graph, nodes: tf.Tensor) -> None:
-    """Refuses values that are not one row for each node of a graph.
-
-    Args:
-      name: the function and the argument.
-      graph: the graph.
-      nodes: what should be `[nodes, size]`.
-
-    Raises:
-      ValueError: the values have another shape.
-    """
+    """Refuses values that are not `[nodes, size]`, one row for each node of a graph."""
     check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
 
 
 def check_globals(name: str, graph: Graph, globals_: tf.Tensor, size: int | None = None) -> None:
-    """Refuses globals that are not one row for each graph.
+    """Refuses globals that are not `[graphs, size]`, one row for each graph.
 
-    Args:
-      name: the function and the argument.
-      graph: the graph or graphs.
-      globals_: what should be `[graphs, size]`.
-      size: the size of a row, None where any is right.
-
-    Raises:
-      ValueError: the globals have another shape.
+    With size None any size of a row is right.
     """
     axes = "[graphs, size]" if size is None else "[graphs, global_size]"
     check_shape(name, globals_, axes, [graph.known_sizes().graphs, size])
@@ -95,13 +65,8 @@ def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int |
     """Refuses values of edges that have not the graph's edge shape.
 
     Args:
-      name: the function and the argument.
-      graph: the graph.
       values: a tensor, a list of tensors for a union, or None, which is right.
       *last: the size of a last axis, None where any is right. Weights have no such axis.
-
-    Raises:
-      ValueError: the values are not a list where they should be, or have another shape.
     """
     if values is not None:
         check_edge_values(name, graph.known_sizes().edge_shape, values, *last)
@@ -113,12 +78,8 @@ def check_edge_values(
     """Refuses values of edges that have not an edge shape; None is wrong, too.
 
     Args:
-      name: the function and the argument.
       shape: the edge shape, of a union a list of such; see `KnownSizes`.
-      values, *last: as of `check_edges`.
-
-    Raises:
-      ValueError: the values are not a list where they should be, or have another shape.
+      values, *last: see `check_edges`.
     """
     if isinstance(shape, list):
         check_list(name, values, len(shape))
@@ -136,15 +97,7 @@ def check_message_sums(
     edges: EdgeValues | None,
     edge_weights: EdgeValues | None,
 ) -> None:
-    """Refuses wrong arguments of `Graph.message_sums`.
-
-    Args:
-      graph: the graph.
-      senders, receivers, edges, edge_weights: as of `Graph.message_sums`.
-
-    Raises:
-      ValueError: an argument has a shape that does not fit the graph.
-    """
+    """Refuses wrong arguments of `Graph.message_sums`."""
     name = f"{type(graph).__name__}.message_sums"
     check_nodes(f"{name}: senders", graph, senders)
     check_nodes(f"{name}: receivers", graph, receivers)
@@ -155,15 +108,7 @@ def check_message_sums(
 def known_value(name: str, value: Any) -> np.ndarray:
     """Finds a value on the host, for `Graph.validate`.
 
-    Args:
-      name: the function and the argument.
-      value: a tensor, an array or numbers.
-
-    Returns:
-      The value as an array.
-
-    Raises:
-      ValueError: the value is known only when a traced function runs.
+    Refuses a value that is known only when a traced function runs.
     """
     known = tf.get_static_value(value)
     if known is None:
@@ -176,13 +121,7 @@ def known_value(name: str, value: Any) -> np.ndarray:
 def validate_indices(name: str, indices: np.ndarray, bound: int) -> None:
     """Refuses indices that are below 0, or not below a bound.
 
-    Args:
-      name: the function and the argument.
-      indices: integers of any shape.
-      bound: what no index reaches.
-
-    Raises:
-      ValueError: an index is out of range; the message has the first one and its place.
+    The message has the first one that is out of range, and its place.
     """
     wrong = np.argwhere((indices < 0) | (indices >= bound))
     if len(wrong):

@@ -55,18 +55,13 @@ class Graph(abc.ABC):
     def known_sizes(self) -> KnownSizes:
         """Says what is known of the sizes without running anything; wrong calls are found by it.
 
-        Returns:
-          The sizes; by default nothing is known.
+        By default nothing is known.
         """
         return KnownSizes()
 
     @abc.abstractmethod
     def edge_shape(self) -> EdgeValues:
-        """Computes the edge shape.
-
-        Returns:
-          An integer tensor; for a union a list of those.
-        """
+        """Computes the edge shape, an integer tensor; for a union a list of those."""
 
     @abc.abstractmethod
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -80,8 +75,7 @@ class Graph(abc.ABC):
     def edge_ends(self) -> EdgeEnds:
         """Lists the ends of everything that has a place in the edge shape.
 
-        Returns:
-          The ends; by default those of `edge_list`, which is right where that leaves out none.
+        By default they are those of `edge_list`, which is right where that leaves out none.
         """
         return EdgeEnds(*self.edge_list())
 
@@ -108,10 +102,7 @@ class Graph(abc.ABC):
 
     @abc.abstractmethod
     def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:
-        """Computes Σ_i w_ij for every node j.
-
-        Args:
-          edge_weights: `[*edge_shape]`, the w_ij; None for ones.
+        """Computes Σ_i w_ij for every node j, with w `[*edge_shape]`, ones if None.
 
         Returns:
           `[nodes]`; without weights, the number of each node's senders.
@@ -119,25 +110,14 @@ class Graph(abc.ABC):
 
     @abc.abstractmethod
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        """Sums the nodes of each graph.
+        """Sums the nodes of each graph: `[nodes, size]` to `[graphs, size]`.
 
-        Args:
-          nodes: `[nodes, size]`.
-
-        Returns:
-          `[graphs, size]`. Padding nodes are not counted.
+        Padding nodes are not counted.
         """
 
     @abc.abstractmethod
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        """Gives every node its graph's row.
-
-        Args:
-          globals_: `[graphs, size]`.
-
-        Returns:
-          `[nodes, size]`; the j-th row is globals_[the graph of node j].
-        """
+        """Gives every node its graph's row: `[graphs, size]` to `[nodes, size]`."""
 
     def validate(self) -> None:
         """Checks the values that a graph was made of, on the host; other methods trust them.

@@ -32,7 +32,6 @@ class RegularGraph(GraphValue):
 
     Args:
       neighbours: integers `[graph_nodes, k]`; node j of a graph hears its nodes `neighbours[j]`.
-      batch: the number of graphs.
 
     Raises:
       ValueError: neighbours are not of rank 2, or are no integers; the batch is no integer, or
@@ -174,11 +173,7 @@ class RegularGraph(GraphValue):
 def all_others(n: int) -> np.ndarray:
     """Makes the neighbours of a `RegularGraph` in which every node hears all others, not itself.
 
-    Args:
-      n: the number of nodes.
-
-    Returns:
-      Integers `[n, n - 1]`.
+    They are integers `[n, n - 1]`.
     """
     return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
 

@@ -25,7 +25,6 @@ class SparseGraph(GraphValue):
       senders, receivers: integers `[edges]`, from 0 to num_nodes - 1.
       num_nodes: the number of nodes of all graphs.
       node_graph: integers `[nodes]`, the graph of every node; one graph if not given.
-      num_graphs: the number of graphs.
 
     Raises:
       ValueError: an argument has a wrong rank or holds no integers, there are not as many senders
@@ -69,11 +68,7 @@ class SparseGraph(GraphValue):
 
     @classmethod
     def spec(cls) -> tf.TypeSpec:
-        """Describes sparse graphs of any sizes, such as for an `input_signature`.
-
-        Returns:
-          Their type.
-        """
+        """Describes sparse graphs of any sizes, such as for an `input_signature`."""
         row, number = tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)
         return cls.Spec(row, row, number, row, number)
 

@@ -25,7 +25,6 @@ class GraphUnion(GraphValue):
     largest graph, has less padding than one `FullyConnectedGraph`.
 
     Args:
-      parts: the graphs.
       part_nodes: integers `[parts]`, each part's number of nodes, padding included.
       part_graphs: integers `[parts]`, each part's number of graphs.
 

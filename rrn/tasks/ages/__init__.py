@@ -1,9 +1,10 @@
 """Age arithmetic: who is how old, from differences along a tree (arXiv 1711.08028).
 
-settings.py what a config's `model` and options may be, which prepared files fit
-task.py     the inputs, the model's way from a batch to losses
-network.py  the modules: network over facts, readouts, their initial weights
-report.py   results, their table and figure
+Modules:
+  settings: what a config's `model` and options may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  network: the modules: network over facts, readouts, their initial weights
+  report: results, their table and figure
 """
 
 from typing import TYPE_CHECKING

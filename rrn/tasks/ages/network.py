@@ -18,9 +18,6 @@ class AgesNetwork(tf.Module):
     """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
 
     With `sinusoids` the initial weights of years and ages are not Glorot's (see `sinusoids`).
-
-    Args:
-      config: the experiment's `model`.
     """
 
     def __init__(self, config: Model):

@@ -1,5 +1,6 @@
-"""The age task's results: accuracy by distance and step; examples. No published figures could be
-found.
+"""The age task's results: accuracy by distance and step; examples.
+
+No published figures could be found.
 """
 
 from collections.abc import Mapping
@@ -68,27 +69,14 @@ class AgesReport(Report):
         return accuracy_by_kind(outputs, distance, "distance")
 
     def table(self, results: Results) -> Table:
-        """Makes the table of accuracy.
-
-        Returns:
-          A row for each step, a column for each distance.
-        """
         return accuracy_table(results, "distance")
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the accuracy.
-
-        Returns:
-          `accuracy`: by distance, a line for each step.
-        """
+        """Draws `accuracy` by distance, a line for each step."""
         return {"accuracy": draw_accuracy(results, "distance")}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows a question of each distance.
-
-        Returns:
-          The examples, by distance.
-        """
+        """Shows a question of each distance."""
         task = self.task
         distances = arrays["distance"].numpy().reshape(-1)[ids]
         chosen = ids[np.sort(one_of_each(distances, PEOPLE))]

@@ -26,15 +26,7 @@ FACT_SIZES = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
 
 
 def create_task(config: Model, data: PreparedData) -> "Ages":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: any prepared ages; the model takes nothing from them.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes nothing from the data."""
     return Ages(config)
 
 
@@ -43,9 +35,6 @@ class Ages(Task):
 
     Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
     eight different ones, are drawn, and so is for every difference who is named first.
-
-    Args:
-      config: the experiment's `model`.
     """
 
     def __init__(self, config: Model):
@@ -62,10 +51,7 @@ class Ages(Task):
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
-        """Makes the examples' people and facts; see `Task.make_batch`.
-
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
+        """Makes the examples' people and facts.
 
         Returns:
           The "people" `[examples, 8]`, those nearest to the one whose age is told first, with their
@@ -115,12 +101,8 @@ class Ages(Task):
         Training adds `node_loss` times a second loss, which is small if the ages of a fact's two
         people can be read from the fact's state; see the method `node_loss`.
 
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-          num_steps, num_people: see `LossOptions`.
-
         Returns:
-          As of `Task.loss`. Outputs also have each question's "distance".
+          See `Task.loss`. Outputs also have each question's "distance".
         """
         place = batch["asked"] % num_people
         asked, answer, distance = (
@@ -147,7 +129,6 @@ class Ages(Task):
         Args:
           facts: "who", "whom", "kind" and "years" of each fact, integers `[examples, facts]`.
           asked: the person asked for, integers `[examples]`.
-          num_steps: the number of steps.
           random: the examples' draws; None where nothing is dropped.
 
         Returns:
@@ -163,9 +144,6 @@ class Ages(Task):
         self, facts: dict[str, tf.Tensor], asked: tf.Tensor
     ) -> tuple[RegularGraph, tf.Tensor]:
         """Makes the network's inputs.
-
-        Args:
-          facts, asked: as of `logits`.
 
         Returns:
           (the graph of the facts, their features `[nodes, size]`).

@@ -1,14 +1,15 @@
 """bAbI: questions about short stories (Palm et al. 2018, section 3.2).
 
-settings.py     what a config's `model` and options may be, which prepared files fit
-task.py         the inputs, the model's way from a batch to losses
-network.py      the modules: sentence encoders, network over facts, readouts
-parts.py        the parts of a batch, in which little is padded
-told.py         the second training loss: what the other facts tell of a fact's topics
-relabelling.py  phrases that play the same part exchange places, in training
-text.py         from text to words' ids, for answers
-questions.py    questions whose words alone tell the answer
-report.py       results, their table and figure, beside the paper's
+Modules:
+  settings: what a config's `model` and options may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  network: the modules: sentence encoders, network over facts, readouts
+  parts: the parts of a batch, in which little is padded
+  told: the second training loss: what the other facts tell of a fact's topics
+  relabelling: phrases that play the same part exchange places, in training
+  text: from text to words' ids, for answers
+  questions: questions whose words alone tell the answer
+  report: results, their table and figure, beside the paper's
 """
 
 from typing import TYPE_CHECKING

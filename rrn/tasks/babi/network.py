@@ -18,10 +18,6 @@ class BabiEncoder(tf.Module):
     With `normal_embeddings` the embedding begins with draws of the standard normal distribution.
     With Glorot's, a tenth as large, all sentences are encoded nearly alike at first, next to
     positions of 0 and 1.
-
-    Args:
-      vocabulary_size: the number of words.
-      config: the experiment's `model`.
     """
 
     def __init__(self, vocabulary_size: int, config: Model):
@@ -39,10 +35,6 @@ class BabiNetwork(tf.Module):
     """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
 
     The readouts' layers are `[hidden, hidden, vocabulary]` and `[hidden, vocabulary]`.
-
-    Args:
-      vocabulary_size: the number of words.
-      config: the experiment's `model`.
     """
 
     def __init__(self, vocabulary_size: int, config: Model):

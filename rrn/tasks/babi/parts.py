@@ -16,8 +16,6 @@ def part_boundaries(
 
     Args:
       size_counts: the expected number of graphs of each size, `[max_size + 1]`.
-      num_parts: the number of parts.
-      node_cost: what a node costs.
 
     Returns:
       The largest size in each part, ascending.
@@ -39,9 +37,6 @@ def part_boundaries(
 
 def fact_shares(train: Mapping[str, np.ndarray]) -> np.ndarray:
     """Counts questions by their number of facts, as if one of each task were drawn.
-
-    Args:
-      train: the arrays of the training split.
 
     Returns:
       For each number of facts the expected number of questions, `[most facts + 1]`.

@@ -28,7 +28,6 @@ def answered_alone(questions: Sequence[tuple], places: np.ndarray, answers: np.n
 
     Args:
       questions, places: what `distinct_questions` returned for the training split.
-      answers: the answers of its examples `[examples]`.
 
     Returns:
       The questions that occur at least `ENOUGH` times, always with one answer.

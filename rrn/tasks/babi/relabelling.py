@@ -38,23 +38,13 @@ def exchange(*forms: str) -> Part:
 
     Args:
       *forms: for each form its phrases, with commas between them, in the order of the things.
-
-    Returns:
-      The part.
     """
     phrases = tuple(tuple(form.split(", ")) for form in forms)
     return Part(phrases, np.array(list(itertools.permutations(range(len(phrases[0]))))))
 
 
 def turn(*forms: str) -> Part:
-    """Makes a part of the four directions, clockwise: four rotations, each also mirrored.
-
-    Args:
-      *forms: as of `exchange`.
-
-    Returns:
-      The part.
-    """
+    """Makes a part of the four directions, clockwise: four rotations, each also mirrored."""
     places = np.arange(4)
     turns = [(sign * places + shift) % 4 for sign in (1, -1) for shift in range(4)]
     return Part(tuple(tuple(form.split(", ")) for form in forms), np.array(turns))
@@ -106,13 +96,7 @@ MOST_THINGS = max(part.turns.shape[1] for part in PARTS)
 
 
 class Name(NamedTuple):
-    """A phrase of a sentence that may be exchanged.
-
-    Attributes:
-      part: the number of a part in `PARTS`.
-      form: the number of one of its forms.
-      thing: the number of one of its things.
-    """
+    """A phrase that may be exchanged: the numbers of its part in `PARTS`, form and thing."""
 
     part: int
     form: int
@@ -121,14 +105,7 @@ class Name(NamedTuple):
 
 @functools.cache
 def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
-    """Lists the phrases of a task that may be exchanged.
-
-    Args:
-      task: the task's number.
-
-    Returns:
-      A phrase's words -> what it names.
-    """
+    """Lists the phrases of a task that may be exchanged: their words -> what they name."""
     return {
         tuple(phrase.split()): Name(number, form, thing)
         for number, part in enumerate(PARTS)
@@ -139,15 +116,7 @@ def names_of_task(task: int) -> dict[tuple[str, ...], Name]:
 
 
 def read(words: Sequence[str], task: int) -> list[str | Name]:
-    """Splits a sentence of a task into names and other words; the longest phrase is read first.
-
-    Args:
-      words: the sentence.
-      task: the task's number.
-
-    Returns:
-      Names, and words that are in no name.
-    """
+    """Splits a sentence of a task into names and other words; the longest phrase is read first."""
     names, found, place = names_of_task(task), [], 0
     while place < len(words):
         phrases = (tuple(words[place : place + length]) for length in (4, 3, 2, 1))
@@ -158,14 +127,7 @@ def read(words: Sequence[str], task: int) -> list[str | Name]:
 
 
 def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
-    """Lists the things that may together come to the places of some names.
-
-    Args:
-      names: the names.
-
-    Returns:
-      For each way a thing for each name.
-    """
+    """Lists, for each way, the things that may together come to the places of some names."""
     ways = [{}]
     for part in {name.part for name in names}:
         gaps = [gap for gap, name in enumerate(names) if name.part == part]
@@ -175,13 +137,12 @@ def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
 
 
 class Texts:
-    """Sentences, all that may become of them, and which one it is.
+    """Sentences, tuples of words, all that may become of them, and which one it is.
 
     A sentence is a template with gaps, in which names stand. Sentences that were not there before
     are added at the end of `sentences`.
 
     Args:
-      sentences: tuples of words.
       tasks: the tasks in which each sentence occurs.
     """
 
@@ -222,16 +183,11 @@ class Texts:
         return self._numbers[sentence]
 
     def relabelled(self, numbers: tf.Tensor, tasks: tf.Tensor, things: tf.Tensor) -> tf.Tensor:
-        """Exchanges the names of sentences.
+        """Exchanges the names of sentences `[n]` of tasks `[n]`; returns others, int32 `[n]`.
 
         Args:
-          numbers: the sentences `[n]`.
-          tasks: their tasks `[n]`.
           things: the things that come to each one's place, as from `draw_things`, `[n, parts,
             things]`.
-
-        Returns:
-          The sentences that come of them, int32 `[n]`.
         """
         at = tf.stack([tf.cast(tasks, tf.int32), tf.cast(numbers, tf.int32)], axis=1)
         gaps = tf.gather_nd(things, tf.gather_nd(self.names, at), batch_dims=1)
@@ -243,8 +199,6 @@ class Relabelling:
     """The relabelling of the training questions of a data set.
 
     Args:
-      shared: the arrays that its splits share.
-      train: the arrays of its training split.
       fact_tasks: the task that each of its facts is of.
 
     Raises:
@@ -278,8 +232,7 @@ class Relabelling:
     def sentences(self) -> tuple[np.ndarray, np.ndarray]:
         """Lists all sentences that training may have.
 
-        Returns:
-          (their words' ids `[sentences, length]`, their numbers of words `[sentences]`).
+        They are (their words' ids `[sentences, length]`, their numbers of words `[sentences]`).
         """
         lengths = np.array([len(row) for row in self._tokens])
         tokens = np.zeros([len(lengths), lengths.max()], np.int32)
@@ -297,13 +250,11 @@ class Relabelling:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Exchanges what plays the same part, alike in all that belongs to a question.
 
+        Returns (facts, questions, answers), what comes of them.
+
         Args:
-          random: the examples' draws.
           tasks, questions, answers: of every example, `[examples]`.
           facts, owners: the nodes' sentences and their examples, `[nodes]`.
-
-        Returns:
-          (facts, questions, answers): what comes of them.
         """
         things = draw_things(random)
         told = tf.gather(tasks, owners), tf.gather(things, owners)
@@ -322,14 +273,7 @@ def _tasks_of(texts, tasks, number):
 
 
 def draw_things(random: ExampleRandom) -> tf.Tensor:
-    """Draws the thing that takes each one's place.
-
-    Args:
-      random: the examples' draws.
-
-    Returns:
-      Integers `[examples, parts, MOST_THINGS]`.
-    """
+    """Draws the thing that takes each one's place, integers `[examples, parts, MOST_THINGS]`."""
     draws = random.uniform([len(PARTS)], SALT)
     things = []
     for part, draw in zip(PARTS, tf.unstack(draws, axis=1), strict=True):

@@ -89,11 +89,7 @@ class BabiReport(Report):
         return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
 
     def table(self, results: Results) -> Table:
-        """Makes the table of errors.
-
-        Returns:
-          The errors by task and step, their mean and the failed tasks, beside the paper's.
-        """
+        """Makes the table of errors by task and step, their mean and the failed tasks."""
         by_step = results.by_step
         steps = [f"step {step}" for step in range(1, len(by_step["error/mean"]) + 1)]
         rows = []
@@ -107,11 +103,10 @@ class BabiReport(Report):
         return Table(("error, %", *steps, f"at {SOLVED_ERROR:.0f} %", "paper, 15 runs"), rows)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the errors.
+        """Draws `error_by_task`.
 
-        Returns:
-          `error_by_task`: bars of every task's error at every step and of the mean, beside the
-          paper's, and the 5 % line.
+        There are bars of every task's error at every step and of the mean, beside the paper's, and
+        the 5 % line.
         """
         from matplotlib.figure import Figure  # only drawing needs it
 
@@ -143,11 +138,7 @@ class BabiReport(Report):
         return {"error_by_task": figure}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows the last question of each task, with the strength of each fact's messages.
-
-        Returns:
-          The examples, by task.
-        """
+        """Shows the last question of each task, with the strength of each fact's messages."""
         task = self.task
         numbers = arrays["task"].numpy()[ids]
         chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]

@@ -1,5 +1,4 @@
-"""bAbI: a question about a short story is answered by a network over its facts (Palm et al. 2018,
-3.2).
+"""bAbI: a network over a short story's facts answers a question (Palm et al. 2018, 3.2).
 
 The facts are the nodes of a fully connected graph, self-edges included. A fact's features are its
 encoding, its position (one-hot, shifted by an offset drawn per question) and the question's
@@ -32,24 +31,14 @@ ALONE = 100  # more than a task's number: the group of its questions that their 
 
 
 def create_task(config: Model, data: PreparedData) -> "Babi":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: the data whose vocabulary and numbers of facts the model takes.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes the vocabulary and the numbers of facts from the data."""
     return Babi(config, data)
 
 
 class Babi(Task):
     """The bAbI task; see `rrn.tasks.task.Task` for what each method is for.
 
-    Args:
-      config: the experiment's `model`.
-      data: what the model is made on. Without a training split the task only answers.
+    On data without a training split the task only answers.
 
     Raises:
       ValueError: a word comes into the training stories that the vocabulary does not have.
@@ -138,10 +127,6 @@ class Babi(Task):
     ) -> Batch:
         """Makes sentence ids of the last facts, in parts of questions with about as many facts.
 
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
-          keep_names: see `BatchOptions`.
-
         Returns:
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
@@ -209,15 +194,7 @@ class Babi(Task):
         return self.boundaries, tf.searchsorted(sizes, list(self.boundaries), side="right")
 
     def sentences(self, arrays: Arrays, sentences: tf.Tensor) -> dict[str, Any]:
-        """Makes the prefix tree of some sentences.
-
-        Args:
-          arrays: the tensors that have the sentences' words.
-          sentences: the sentences' ids `[sentences]`.
-
-        Returns:
-          What `rrn.prefix_tree` returns.
-        """
+        """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
         tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
         chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
         return prefix_tree(*chosen, fixed_shapes=self.fixed_shapes)
@@ -226,9 +203,6 @@ class Babi(Task):
 
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
         """Encodes each distinct sentence once.
-
-        Args:
-          batch: what `make_batch` returned.
 
         Returns:
           "facts" and "questions", `[sentences, encoding_size]` each.
@@ -240,14 +214,7 @@ class Babi(Task):
         }
 
     def graph(self, batch: Batch) -> GraphUnion:
-        """Makes the batch's graph.
-
-        Args:
-          batch: what `make_batch` returned.
-
-        Returns:
-          A union with one part for each of "masks".
-        """
+        """Makes the batch's graph, a union with one part for each of "masks"."""
         parts = [FullyConnectedGraph(mask) for mask in batch["masks"]]
         part_nodes = tf.stack([tf.size(mask) for mask in batch["masks"]])
         part_graphs = tf.stack([tf.shape(mask)[0] for mask in batch["masks"]])
@@ -263,9 +230,6 @@ class Babi(Task):
         """Computes the answer's logits at every step.
 
         Args:
-          encodings: what `encode` returned.
-          batch: what `make_batch` returned.
-          random: the examples' draws; None where nothing is dropped.
           num_steps: the config's if not given.
 
         Returns:
@@ -281,9 +245,6 @@ class Babi(Task):
     ) -> tuple[GraphUnion, list[tf.Tensor]]:
         """Runs the network.
 
-        Args:
-          encodings, batch, num_steps: as of `logits`.
-
         Returns:
           (the batch's graph, the hidden states of every step, a list of `[nodes, hidden]`).
         """
@@ -295,9 +256,6 @@ class Babi(Task):
         self, encodings: dict[str, tf.Tensor], batch: Batch
     ) -> tuple[GraphUnion, tf.Tensor, tf.Tensor]:
         """Makes the network's inputs.
-
-        Args:
-          encodings, batch: as of `logits`.
 
         Returns:
           (the batch's graph, the nodes' features `[nodes, size]`, the graphs' globals, which are
@@ -325,11 +283,6 @@ class Babi(Task):
     ) -> list[tf.Tensor]:
         """Runs the network on its inputs. A variation of the task may run it in another way.
 
-        Args:
-          graph, features, questions: what `features` returned.
-          batch: what `make_batch` returned.
-          num_steps: the number of steps.
-
         Returns:
           The hidden states of every step, a list of `[nodes, hidden]`.
         """
@@ -348,16 +301,12 @@ class Babi(Task):
         """Computes the cross-entropy of the answer, its mean over all steps.
 
         Unless `told` is False, training adds `node_loss` times the loss "told" of `told.py`, and
-        also returns that loss by itself.
-
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-          num_steps, told_facts, told: see `LossOptions`. The facts of `told_facts` are drawn
-            anew at every update. The loss "told" is far easier to learn if it begins with few.
+        also returns that loss by itself. The facts of `told_facts` are drawn anew at every update.
+        The loss "told" is far easier to learn if it begins with few.
 
         Returns:
-          As of `Task.loss`. Outputs also have "probabilities" by step, and in training with
-          this loss "told" `[examples]`.
+          See `Task.loss`. Outputs also have "probabilities" by step, and in training with this loss
+          "told" `[examples]`.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
@@ -371,14 +320,10 @@ class Babi(Task):
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
     def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
-        """Computes how well each fact's state tells what others say of its topics.
+        """Computes how well each fact's state tells what others say of its topics, `[examples]`.
 
         Args:
           hidden: the hidden states of every step, a list of `[nodes, hidden]`.
-          batch: what `make_batch` returned in training.
-
-        Returns:
-          The loss `[examples]`.
         """
         return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
 

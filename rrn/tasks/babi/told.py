@@ -45,10 +45,6 @@ def content_words(
 def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np.ndarray:
     """Finds which words each sentence has.
 
-    Args:
-      tokens, lengths: as of `content_words`.
-      num_words: the number of words that there are.
-
     Returns:
       0 or 1, float32 `[sentences, num_words]`.
     """
@@ -60,10 +56,6 @@ def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np
 
 def find_topics(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
     """Finds the first and the last content word of each sentence.
-
-    Args:
-      tokens, lengths: as of `content_words`.
-      content: what `content_words` returned.
 
     Returns:
       The words' ids `[sentences, 2]`, -1 for a sentence that has none.
@@ -110,15 +102,7 @@ def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
-    """Computes `told_loss` of a batch, part by part.
-
-    Args:
-      logits: `[nodes, steps, words]`.
-      batch: what the task's `make_batch` returned in training.
-
-    Returns:
-      `[examples]`.
-    """
+    """Computes `told_loss` `[examples]`, part by part, of logits `[nodes, steps, words]`."""
     about = tf.gather(batch["topics"], batch["fact_of_node"])
     content = tf.gather(batch["content"], batch["fact_of_node"])
     sizes = [tf.size(mask) for mask in batch["masks"]]
@@ -138,7 +122,6 @@ def some_facts(batch: Batch, draws: tf.Tensor, num_facts: int) -> Batch:
     """Chooses some facts of every story.
 
     Args:
-      batch: what the task's `make_batch` returned.
       draws: numbers in [0, 1), `[examples, most facts]`.
       num_facts: the most facts of a story.
 

@@ -1,9 +1,10 @@
 """Image classification, to measure how such networks train on several machines.
 
-settings.py what a config's `model` may be, which prepared files fit
-task.py     the inputs, the model's way from a batch to losses
-network.py  the module: convolutions, pooling, dense layers
-report.py   results, their table and figure
+Modules:
+  settings: what a config's `model` may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  network: the module: convolutions, pooling, dense layers
+  report: results, their table and figure
 """
 
 from typing import TYPE_CHECKING

@@ -16,11 +16,6 @@ class ConvolutionalNetwork(tf.Module):
     Kernels start as `rrn.nn.convolution` and `rrn.nn.layers` say, or with `kernel_deviation` above
     0 from a normal distribution of this standard deviation, cut off at twice the deviation. Biases
     start at `initial_bias`.
-
-    Args:
-      channels: the number of an image's channels.
-      num_classes: the number of classes.
-      config: the experiment's `model`.
     """
 
     def __init__(self, channels: int, num_classes: int, config: Model):
@@ -47,11 +42,7 @@ class ConvolutionalNetwork(tf.Module):
                 layer.b.assign(tf.fill(layer.b.shape, config.initial_bias))
 
     def layers(self) -> list[Conv2D | Linear]:
-        """Lists the layers that have a kernel.
-
-        Returns:
-          The convolutions, then the dense layers, the first one first.
-        """
+        """Lists the layers that have a kernel: convolutions, then dense layers, in their order."""
         return [*itertools.chain.from_iterable(self.blocks), *self.dense.layers]
 
     def __call__(

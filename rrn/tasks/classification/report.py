@@ -50,11 +50,6 @@ class ClassificationReport(Report):
         return Results(metrics, error=100.0 - metrics["accuracy/all"])
 
     def table(self, results: Results) -> Table:
-        """Makes the table of accuracy by digit.
-
-        Returns:
-          A row for each digit and for all, and the loss.
-        """
         numbers = results.metrics.items()
         rows = [
             (name.replace("_", " "), f"{value:.2f}") for name, value in numbers if name != "loss"
@@ -62,11 +57,7 @@ class ClassificationReport(Report):
         return Table(("", "%"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the accuracy by digit.
-
-        Returns:
-          `accuracy`: bars.
-        """
+        """Draws `accuracy` by digit."""
         from matplotlib.figure import Figure  # only drawing needs it
 
         metrics = results.metrics

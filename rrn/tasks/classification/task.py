@@ -1,5 +1,7 @@
-"""Images are classified by convolutions and dense layers, to measure how such networks train on
-several machines: TensorFlow's tutorial network for MNIST, and VGG19 (Simonyan and Zisserman 2015).
+"""Images are classified by convolutions and dense layers.
+
+It measures how such networks train on several machines: TensorFlow's tutorial network for MNIST,
+and VGG19 (Simonyan and Zisserman 2015).
 
 `blocks` of the config gives each block's convolutions by their output channels, `dense` the hidden
 layers' sizes, both as multiples of `width`. The image is halved after each block. Departures from
@@ -22,15 +24,7 @@ NUM_CLASSES = 10
 
 
 def create_task(config: Model, data: PreparedData) -> "Classification":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: the data whose average the model takes.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes the images' average from the data."""
     return Classification(config, data)
 
 
@@ -40,12 +34,7 @@ def _average(train):
 
 
 class Classification(Task):
-    """The classification task; see `rrn.tasks.task.Task` for what each method is for.
-
-    Args:
-      config: the experiment's `model`.
-      data: what the model is made on.
-    """
+    """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
 
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
@@ -61,9 +50,6 @@ class Classification(Task):
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
         """Takes images.
-
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
 
         Returns:
           "image" `[examples, input_size, input_size, 1]`: differences from the training split's
@@ -83,11 +69,8 @@ class Classification(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy.
 
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-
         Returns:
-          As of `Task.loss`. Outputs are "loss" `[examples]` and "probabilities" `[examples,
+          See `Task.loss`. Outputs are "loss" `[examples]` and "probabilities" `[examples,
           classes]`.
         """
         probabilities = [self.config.dropout] * len(self.config.dense)

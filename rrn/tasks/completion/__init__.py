@@ -1,10 +1,11 @@
 """Image completion: a network fills a hole, two discriminators judge it (Iizuka et al. 2017).
 
-settings.py what a config's `model` may be, which prepared files fit
-task.py     the inputs, the model's way from a batch to losses
-holes.py    holes in images, and how well they are filled
-network.py  the modules: completion network, discriminators
-report.py   results, their table and picture
+Modules:
+  settings: what a config's `model` may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  holes: holes in images, and how well they are filled
+  network: the modules: completion network, discriminators
+  report: results, their table and picture
 """
 
 from typing import TYPE_CHECKING

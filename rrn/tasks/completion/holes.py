@@ -8,12 +8,8 @@ from rrn.variables.random import ExampleRandom
 def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) -> tf.Tensor:
     """Draws rectangles.
 
-    Sides are uniform in smallest..largest, and so are places in what they leave of the image.
-
-    Args:
-      random: the examples' draws.
-      size: the images' height and width.
-      smallest, largest: limits of a hole's sides, in pixels.
+    Sides are uniform in smallest..largest pixels, and so are places in what they leave of images of
+    `size` by `size`.
 
     Returns:
       (top, left, height, width) of each, `[examples, 4]`, int32.
@@ -25,15 +21,7 @@ def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) ->
 
 
 def hole_mask(hole: tf.Tensor, size: int) -> tf.Tensor:
-    """Marks holes.
-
-    Args:
-      hole: what `draw_holes` returned.
-      size: the images' height and width.
-
-    Returns:
-      1 within the hole, else 0, `[examples, size, size, 1]`.
-    """
+    """Marks the holes of `draw_holes`: 1 within them, else 0, `[examples, size, size, 1]`."""
     place = tf.range(size)
     start, end = hole[:, :2, None], (hole[:, :2] + hole[:, 2:])[:, :, None]
     inside = tf.cast((start <= place) & (place < end), tf.float32)
@@ -45,8 +33,6 @@ def cut_patches(images: tf.Tensor, hole: tf.Tensor, patch_size: int) -> tf.Tenso
 
     Args:
       images: `[examples, size, size, channels]`.
-      hole: what `draw_holes` returned.
-      patch_size: the patches' height and width.
 
     Returns:
       `[examples, patch_size, patch_size, channels]`.
@@ -65,7 +51,6 @@ def nearest_visible(images: tf.Tensor, hole: tf.Tensor) -> tf.Tensor:
 
     Args:
       images: `[examples, size, size, channels]`.
-      hole: what `draw_holes` returned.
 
     Returns:
       `[examples, size, size, channels]`; pixels outside the hole mean nothing.
@@ -98,7 +83,6 @@ def mean_over_hole(images: tf.Tensor, hole: tf.Tensor) -> list[tf.Tensor]:
 
     Args:
       images: values x, `[examples, size, size, channels]`.
-      hole: what `draw_holes` returned.
 
     Returns:
       The mean of |x| and that of x², both `[examples]`.

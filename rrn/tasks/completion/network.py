@@ -12,10 +12,6 @@ class CompletionNetwork(tf.Module):
 
     The layers between are dilated and work at a quarter of the size. Channels are 1, 2 and 4 times
     `width`; layers that keep the shape make x to (x + ReLU(conv(x))) / √2.
-
-    Args:
-      channels: the number of an image's channels.
-      config: the experiment's `model`.
     """
 
     def __init__(self, channels: int, config: Model):
@@ -67,14 +63,7 @@ class CompletionNetwork(tf.Module):
 
 
 class ImageDiscriminator(tf.Module):
-    """Convolutions that halve an image until it is at most 4 pixels high, and a dense layer.
-
-    Args:
-      size: the images' height and width.
-      channels: the number of their channels.
-      config: the experiment's `model`.
-      name: the first part of the variables' names.
-    """
+    """Convolutions that halve an image until it is at most 4 pixels high, and a dense layer."""
 
     def __init__(self, size: int, channels: int, config: Model, name: str):
         super().__init__(name=name)
@@ -104,13 +93,7 @@ class ImageDiscriminator(tf.Module):
 
 
 class Discriminator(tf.Module):
-    """A global and a local discriminator, joined by one linear layer.
-
-    Args:
-      size: the images' height and width.
-      channels: the number of their channels.
-      config: the experiment's `model`.
-    """
+    """A global and a local discriminator, joined by one linear layer."""
 
     def __init__(self, size: int, channels: int, config: Model):
         super().__init__(name="discriminator")

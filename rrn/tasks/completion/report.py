@@ -19,14 +19,7 @@ SHOWN = 6  # examples in the picture
 
 
 def psnr(mse: np.ndarray | float) -> np.ndarray | float:
-    """Computes the peak signal-to-noise ratio of values in [0, 1].
-
-    Args:
-      mse: mean squared errors, of any shape.
-
-    Returns:
-      dB, of the same shape.
-    """
+    """Computes the peak signal-to-noise ratio, dB, of mean squared errors of values in [0, 1]."""
     return -10.0 * np.log10(mse)
 
 
@@ -84,11 +77,7 @@ class CompletionReport(Report):
         return Results(metrics, error=metrics["loss"], samples=samples)
 
     def table(self, results: Results) -> Table:
-        """Makes the table of what each stage reaches, and the other fills.
-
-        Returns:
-          The table.
-        """
+        """Makes the table of what each stage reaches, and the other fills."""
         rows = []
 
         def row(name, metrics, suffix="", judged=""):
@@ -103,11 +92,7 @@ class CompletionReport(Report):
         return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws some images.
-
-        Returns:
-          `completed`: images, with their holes, and completed after every stage.
-        """
+        """Draws some images as `completed`: with their holes, and completed after every stage."""
         from matplotlib.figure import Figure  # only drawing needs it
 
         samples = results.samples

@@ -1,5 +1,6 @@
-"""Image completion: a network fills a hole, two discriminators judge the image (Iizuka et al. 2017,
-"Globally and locally consistent image completion").
+"""Image completion: a network fills a hole, and two discriminators judge the image.
+
+It follows Iizuka et al. 2017, "Globally and locally consistent image completion".
 
 The hole is a rectangle drawn at random for every example. The completion network sees the image
 with the hole in the average colour, and the hole's mask; only the hole is taken from what it gives.
@@ -54,15 +55,7 @@ IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
 
 
 def create_task(config: Model, data: PreparedData) -> "Completion":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: the data whose average image the model takes.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes the average image from the data."""
     return Completion(config, data)
 
 
@@ -70,10 +63,6 @@ class Completion(Task):
     """The completion task; see `rrn.tasks.task.Task` for what each method is for.
 
     The network's modules are `completion` and `discriminator`.
-
-    Args:
-      config: the experiment's `model`.
-      data: what the model is made on.
 
     Raises:
       ValueError: the data has no images, or holes and patches do not fit them.
@@ -121,9 +110,6 @@ class Completion(Task):
     ) -> Batch:
         """Takes images and draws holes.
 
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
-
         Returns:
           "image" `[examples, size, size, channels]` in [0, 1]; "hole": see `draw_holes`.
         """
@@ -136,10 +122,7 @@ class Completion(Task):
     # Model
 
     def complete(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Fills the holes of images.
-
-        Args:
-          batch: "image" and "hole", as `make_batch` returns them.
+        """Fills the holes of images, "image" and "hole" of a batch.
 
         Returns:
           The images `[examples, size, size, channels]`. In the holes values may be outside of [0,
@@ -154,7 +137,6 @@ class Completion(Task):
 
         Args:
           images: `[examples, size, size, channels]`.
-          hole: their holes; see `draw_holes`.
 
         Returns:
           The logits of being real, `[examples]`.
@@ -167,14 +149,10 @@ class Completion(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the losses above.
 
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-
         Returns:
-          As of `Task.loss`. Outputs are "loss" (reconstruction); "l1" and "mse" `[examples,
-          fills]`, of the first of `FILLS` in training and of all in evaluation, values cut
-          to [0, 1]; "original_logit" and "completed_logit"; in evaluation "completed", the images,
-          and "hole".
+          See `Task.loss`. Outputs are "loss" (reconstruction); "l1" and "mse" `[examples, fills]`,
+          of the first of `FILLS` in training and of all in evaluation, values cut to [0, 1];
+          "original_logit" and "completed_logit"; in evaluation "completed", the images, and "hole".
         """
         image, hole = batch["image"], batch["hole"]
         completed = self.complete(batch)
@@ -200,9 +178,6 @@ class Completion(Task):
         self, batch: Mapping[str, tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Fills the holes of images without a network.
-
-        Args:
-          batch: "image" and "hole", as `make_batch` returns them.
 
         Returns:
           `FILLS` but the first, each of a shape that broadcasts to the images'.

@@ -1,10 +1,11 @@
 """Pretty-CLEVR: from object to nearest object, as many jumps as asked (Palm et al. 2018, 3.3).
 
-settings.py   what a config's `model` and options may be, which prepared files fit
-task.py       the inputs, the model's way from a batch to losses
-questions.py  what an example's number asks
-network.py    the modules: the recurrent network over objects, and the paper's MLP
-report.py     results, their table and figures, beside the paper's; a gallery
+Modules:
+  settings: what a config's `model` and options may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  questions: what an example's number asks
+  network: the modules: the recurrent network over objects, and the paper's MLP
+  report: results, their table and figures, beside the paper's; a gallery
 """
 
 from typing import TYPE_CHECKING

@@ -18,24 +18,15 @@ OTHERS = all_others(OBJECTS)
 
 
 def one_hot_question(anchor: tf.Tensor, jumps: tf.Tensor) -> tf.Tensor:
-    """Encodes questions.
+    """Encodes questions, with an anchor and a number of jumps each, as two one-hots in a row.
 
-    Args:
-      anchor: classes, integers `[questions]`.
-      jumps: numbers of jumps, integers `[questions]`.
-
-    Returns:
-      One-hot anchor and number of jumps `[questions, QUESTION_SIZE]`.
+    They are `[questions, QUESTION_SIZE]`.
     """
     return tf.concat([tf.one_hot(anchor, CLASSES), tf.one_hot(jumps, OBJECTS)], axis=-1)
 
 
 class PrettyClevrNetwork(tf.Module):
-    """The network without LSTM, and its readout; with one step, the relation network.
-
-    Args:
-      config: the experiment's `model`.
-    """
+    """The network without LSTM, and its readout; with one step, the relation network."""
 
     def __init__(self, config: Model):
         super().__init__(name="network")
@@ -58,9 +49,7 @@ class PrettyClevrNetwork(tf.Module):
         """Runs the network.
 
         Args:
-          batch: what `make_batch` returned.
           question: one-hot anchor and number of jumps `[examples, QUESTION_SIZE]`.
-          random: the examples' draws; None where nothing is dropped.
 
         Returns:
           (logits of the answer `[examples, steps, CLASSES]`, with `node_loss` those of being the
@@ -77,10 +66,7 @@ class PrettyClevrNetwork(tf.Module):
     def hidden_states(
         self, batch: Batch, question: tf.Tensor
     ) -> tuple[RegularGraph, tf.Tensor, list[tf.Tensor]]:
-        """Runs the network without its readout.
-
-        Args:
-          batch, question: as of a call.
+        """Runs the network without its readout; see a call.
 
         Returns:
           (the graph, the objects' features `[nodes, size]`, the hidden states of every step, a list
@@ -99,9 +85,6 @@ class FlatNetwork(tf.Module):
 
     The authors' has 64 distances, ours 56: those of objects to themselves, always zero, are left
     out.
-
-    Args:
-      config: the experiment's `model`.
     """
 
     def __init__(self, config: Model):
@@ -115,9 +98,6 @@ class FlatNetwork(tf.Module):
         self, batch: Batch, question: tf.Tensor, random: ExampleRandom | None
     ) -> tuple[tf.Tensor, None]:
         """Runs the MLP.
-
-        Args:
-          batch, question, random: as of `PrettyClevrNetwork`.
 
         Returns:
           (logits of the answer `[examples, 1, CLASSES]`, None).

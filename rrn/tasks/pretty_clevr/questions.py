@@ -13,7 +13,6 @@ class Question(NamedTuple):
     Attributes:
       scene: its number in the split.
       start: the object from which the jumps go.
-      jumps: how many.
       by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
     """
 
@@ -24,13 +23,9 @@ class Question(NamedTuple):
 
 
 def question_of(example: Any) -> Question:
-    """Finds what an example asks for.
+    """Finds what an example asks for, by its number in the split.
 
-    Args:
-      example: its number in the split, or an array or tensor of numbers.
-
-    Returns:
-      The question; its parts are of the kind of `example`.
+    It may be an array or tensor of numbers; the question's parts are then such, too.
     """
     return Question(
         scene=example // QUESTIONS,

@@ -103,31 +103,17 @@ class PrettyClevrReport(Report):
         return dataclasses.replace(accuracy, samples=samples)
 
     def table(self, results: Results) -> Table:
-        """Makes the table of accuracy.
-
-        Returns:
-          A row for each step, and the paper's.
-        """
         return accuracy_table(results, "jumps", PAPER)
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the accuracy and some questions.
-
-        Returns:
-          `accuracy`: by jumps, a line for each step, beside the paper's; `gallery`: see
-          `draw_gallery`.
-        """
+        """Draws `accuracy` by jumps, a line for each step beside the paper's, and the `gallery`."""
         return {
             "accuracy": draw_accuracy(results, "jumps", PAPER),
             "gallery": draw_gallery(results.samples, self.task.names),
         }
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows a question of each number of jumps, with the strength of each object's messages.
-
-        Returns:
-          The examples, by number of jumps.
-        """
+        """Shows a question of each number of jumps, with the strength of each object's messages."""
         task = self.task
         chosen = ids[np.sort(one_of_each(question_of(ids).jumps, OBJECTS))]
         batch, network = evaluation_batch(task, arrays, chosen, seed), task.network
@@ -157,9 +143,6 @@ def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> "Fi
     Args:
       samples: those of `results`, each array by question.
       names: the classes in words.
-
-    Returns:
-      The figure.
     """
     from matplotlib.figure import Figure  # only drawing needs it
 

@@ -30,15 +30,7 @@ NETWORKS = {"recurrent": PrettyClevrNetwork, "mlp": FlatNetwork}
 
 
 def create_task(config: Model, data: PreparedData) -> "PrettyClevr":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: the data whose names of colours and markers the model takes.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes the names of colours and markers from the data."""
     names = {name: data.shared[name] for name in ("colour_names", "marker_names")}
     task = PrettyClevr(config, [*names["colour_names"], *names["marker_names"]])
     task.constants = names
@@ -52,7 +44,6 @@ class PrettyClevr(Task):
     colour (m = 0) or its marker (m = 1), and asks for the other of the object after k jumps.
 
     Args:
-      config: the experiment's `model`.
       names: the classes in words, colours and then markers.
 
     Raises:
@@ -81,9 +72,6 @@ class PrettyClevr(Task):
         In training the scene is turned by any angle and scaled by 2^u, u in [-1, 1), about the
         middle of the unit square. With `markers_in_order` the object with marker k is the k-th, as
         in the authors' data, else objects come in the file's order.
-
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
 
         Returns:
           "objects" `[examples, 8, 18]`: position, colour, marker; "distances" `[examples, 8, 7]`;
@@ -130,12 +118,8 @@ class PrettyClevr(Task):
         Training adds `node_loss` times the cross-entropy of finding the answer's object among the
         eight. No question names that object, but the answer tells which it is.
 
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-          num_jumps: see `LossOptions`.
-
         Returns:
-          As of `Task.loss`. Outputs also have each question's "jumps".
+          See `Task.loss`. Outputs also have each question's "jumps".
         """
         jumps = batch["jumps"] % num_jumps
         answer = tf.gather(batch["answers"], jumps, batch_dims=1)

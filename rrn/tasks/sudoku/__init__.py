@@ -1,12 +1,13 @@
 """Sudoku: the missing digits of a board (Palm et al. 2018, section 3.1).
 
-settings.py  what a config's `model` and options may be, which prepared files fit
-task.py      the inputs, the model's way from a board to losses
-network.py   the modules: embeddings, network over cells, readout
-report.py    results, their table and figures, beside the published ones
-marks.py     a board, and what the network believes of it, on a page
-application  solves puzzles: for Python, as a command and on a page
-__main__.py  calls the application's command
+Modules:
+  settings: what a config's `model` and options may be, which prepared files fit
+  task: the inputs, the model's way from a board to losses
+  network: the modules: embeddings, network over cells, readout
+  report: results, their table and figures, beside the published ones
+  marks: a board, and what the network believes of it, on a page
+  application: solves puzzles: for Python, as a command and on a page
+  __main__: calls the application's command
 """
 
 from typing import TYPE_CHECKING

@@ -12,9 +12,6 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
 
     Args:
       puzzle: digits `[81]`, 0 for a blank.
-
-    Returns:
-      The marks.
     """
     side, grey, digits, lines = SIDE / 9, [], [], []
     for cell in np.flatnonzero(puzzle):
@@ -40,9 +37,6 @@ def belief_marks(
       puzzle: digits `[81]`, 0 for a blank.
       beliefs: the digits' probabilities `[81, 10]`.
       solution: digits `[81]`; others than these are red.
-
-    Returns:
-      The marks.
     """
     side, marks = SIDE / 9, []
     for cell in np.flatnonzero(puzzle == 0):

@@ -10,22 +10,14 @@ from rrn.tasks.sudoku.settings import Model
 
 
 def cell_neighbours() -> np.ndarray:
-    """Finds the cells that share a row, column or box with each cell.
-
-    Returns:
-      Integers `[81, 20]`.
-    """
+    """Finds the cells that share a row, column or box with each cell, integers `[81, 20]`."""
     in_unit = (UNITS[:, :, None] == np.arange(81)).any(axis=1)
     together = (in_unit[:, :, None] & in_unit[:, None]).any(axis=0) & ~np.eye(81, dtype=bool)
     return together.nonzero()[1].reshape(81, 20).astype(np.int32)
 
 
 class SudokuEncoder(tf.Module):
-    """The embeddings of digits 0 to 9, of rows and of columns.
-
-    Args:
-      config: the experiment's `model`.
-    """
+    """The embeddings of digits 0 to 9, of rows and of columns."""
 
     def __init__(self, config: Model):
         super().__init__(name="encoder")
@@ -35,11 +27,7 @@ class SudokuEncoder(tf.Module):
 
 
 class SudokuNetwork(tf.Module):
-    """The network over cells, and the linear readout of each.
-
-    Args:
-      config: the experiment's `model`.
-    """
+    """The network over cells, and the linear readout of each."""
 
     def __init__(self, config: Model):
         super().__init__(name="network")

@@ -78,11 +78,7 @@ class SudokuReport(Report):
         return results_by_step(by_step, error, group_errors=unsolved)
 
     def table(self, results: Results) -> Table:
-        """Makes the table of boards solved.
-
-        Returns:
-          Boards solved by givens and step, and cells right, beside the published figures.
-        """
+        """Makes the table of boards solved by givens and step, and cells right."""
         by_step, levels = results.by_step, _levels(results)
         num_steps = len(by_step["loss"])
         steps = [2**i for i in range(num_steps.bit_length()) if 2**i < num_steps] + [num_steps]
@@ -109,9 +105,8 @@ class SudokuReport(Report):
     def figures(self, results: Results) -> dict[str, "Figure"]:
         """Draws the boards solved.
 
-        Returns:
-          `accuracy_by_step`: boards solved, a line for each number of givens, and the paper's
-          marks; `accuracy_by_givens_and_step`: the same as a map.
+        `accuracy_by_step` has a line for each number of givens, and the paper's marks;
+        `accuracy_by_givens_and_step` is the same as a map.
         """
         from matplotlib import colormaps  # only drawing needs it
         from matplotlib.figure import Figure
@@ -142,11 +137,7 @@ class SudokuReport(Report):
         return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows boards of different numbers of givens that fill in.
-
-        Returns:
-          The examples, by number of givens.
-        """
+        """Shows boards of different numbers of givens that fill in."""
         task = self.task
         givens = arrays["givens"].numpy()[ids]
         chosen = ids[np.sort(one_of_each(givens, SHOWN))]
@@ -195,9 +186,6 @@ def example_of(
       beliefs: the digits' probabilities `[81, steps, 10]`.
       notes: a sentence on every step.
       solution: digits `[81]`; others than these are red.
-
-    Returns:
-      The example.
     """
     by_step = zip(beliefs.transpose(1, 0, 2), notes, strict=True)
     red = "" if solution is None else " Digits that the solution does not have there are red."

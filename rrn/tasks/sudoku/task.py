@@ -25,26 +25,14 @@ SEGMENT_STEPS = 8  # at most, of what is traced once
 
 
 def create_task(config: Model, data: PreparedData) -> "Sudoku":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: any prepared Sudokus; the model takes nothing from them.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes nothing from the data."""
     return Sudoku(config)
 
 
 def random_relabelling(random: ExampleRandom) -> tf.Tensor:
-    """Draws for each digit another one; all permutations are equally likely.
+    """Draws another digit for each, all permutations equally likely; 0 stays 0.
 
-    Args:
-      random: the examples' draws.
-
-    Returns:
-      Integers `[examples, 10]`; 0 stays 0.
+    They are integers `[examples, 10]`.
     """
     order = tf.argsort(random.uniform([9], 0))
     return tf.pad(order + 1, [[0, 0], [1, 0]])
@@ -55,9 +43,6 @@ def random_symmetry(random: ExampleRandom) -> tf.Tensor:
 
     The symmetries are the transpose, permutations of the bands, of the rows within each band, of
     the stacks, and of the columns within each stack.
-
-    Args:
-      random: the examples' draws.
 
     Returns:
       The cell that comes to each place, integers `[examples, 81]`.
@@ -76,11 +61,7 @@ def _by_board(state):
 
 
 class Sudoku(Task):
-    """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for.
-
-    Args:
-      config: the experiment's `model`.
-    """
+    """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
 
     def __init__(self, config: Model):
         encoder = SudokuEncoder(config)
@@ -99,9 +80,6 @@ class Sudoku(Task):
     ) -> Batch:
         """Takes the boards; training may change them.
 
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
-
         Returns:
           "puzzle" and "solution", digits `[examples, 81]` each, changed alike.
         """
@@ -118,9 +96,6 @@ class Sudoku(Task):
 
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
         """Reads the tables, which are looked up where the network runs: only 28 rows move so.
-
-        Args:
-          batch: not used.
 
         Returns:
           "digit", "row" and "column", `[rows, embedding_size]` each.
@@ -146,9 +121,7 @@ class Sudoku(Task):
         """Computes the logits of digits 0 to 9 at every step.
 
         Args:
-          encodings: what `encode` returned.
           puzzle: digits `[examples, 81]`, 0 for a blank.
-          num_steps: the number of steps.
           state: the boards' before the first step, None for `initial_state`.
 
         Returns:
@@ -171,14 +144,7 @@ class Sudoku(Task):
     def segment(
         self, graph: RegularGraph, features: tf.Tensor, num_steps: int, state: RecurrentState | None
     ) -> tuple[list[tf.Tensor], RecurrentState]:
-        """Runs some steps on the boards; see `RecurrentRelationalNetwork.segment`.
-
-        Args:
-          graph, features, num_steps, state: as there.
-
-        Returns:
-          As there: the hidden states of every step, and the state after the last.
-        """
+        """Runs some steps on the boards; see `RecurrentRelationalNetwork.segment`."""
         recompute = self.config.recompute
         return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
@@ -194,13 +160,12 @@ class Sudoku(Task):
         """Computes the cross-entropy, its mean over all cells and steps.
 
         Args:
-          encodings, batch, random, training: as of `Task.loss`.
           num_steps: if not given, the config's `num_steps` in training and `evaluation_steps` in
             evaluation.
           state: of boards that go on from an earlier segment.
 
         Returns:
-          As of `Task.loss`. Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation
+          See `Task.loss`. Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation
           also "confidence" by step, the probability of the least certain cell's digit. With `state`
           they also have the boards' "state" after this segment, and whether they are "solved".
         """

@@ -1,9 +1,10 @@
 """Triplets: images are embedded so that those of the same digit are near each other.
 
-settings.py what a config's `model` may be, which prepared files fit
-task.py     the inputs, the model's way from a batch to losses
-network.py  the module: convolutions and a linear layer
-report.py   results of retrieval, their table and pictures
+Modules:
+  settings: what a config's `model` may be, which prepared files fit
+  task: the inputs, the model's way from a batch to losses
+  network: the module: convolutions and a linear layer
+  report: results of retrieval, their table and pictures
 """
 
 from typing import TYPE_CHECKING

@@ -11,10 +11,6 @@ class EmbeddingNetwork(tf.Module):
     """Maps an image to a vector of length 1.
 
     Two convolutions, each with a ReLU, halve the image, and a linear layer sees all of it.
-
-    Args:
-      image_size: the images' height and width.
-      config: the experiment's `model`.
     """
 
     def __init__(self, image_size: int, config: Model):

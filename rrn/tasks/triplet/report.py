@@ -74,11 +74,6 @@ class TripletReport(Report):
         return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
 
     def table(self, results: Results) -> Table:
-        """Makes the table of the metrics.
-
-        Returns:
-          A row for each.
-        """
         words = {
             "nearest/all": "the nearest image shows the digit, %",
             "ten_nearest": "of the ten nearest images, %",
@@ -91,11 +86,7 @@ class TripletReport(Report):
         return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
     def figures(self, results: Results) -> dict[str, "Figure"]:
-        """Draws the embeddings and what they retrieve.
-
-        Returns:
-          `embedding`: see `draw_embeddings`; `retrieved`: see `draw_retrieved`.
-        """
+        """Draws the `embedding` and what is `retrieved`."""
         return {
             "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
             "retrieved": draw_retrieved(results.samples),
@@ -129,9 +120,6 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
     Args:
       embeddings: `[images, size]`.
       labels: the digits `[images]`; each has a colour.
-
-    Returns:
-      The figure.
     """
     from matplotlib.figure import Figure  # only drawing needs it
 
@@ -150,14 +138,7 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
 
 
 def draw_retrieved(samples: Mapping[str, np.ndarray]) -> "Figure":
-    """Draws a row for each query: the query, then its nearest images, those of other digits in red.
-
-    Args:
-      samples: those of `results`.
-
-    Returns:
-      The figure.
-    """
+    """Draws a row for each query of `results`: it and its nearest images, wrong digits in red."""
     from matplotlib.figure import Figure
 
     queries, found, right = samples["queries"], samples["found"], samples["right"]

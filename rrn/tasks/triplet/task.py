@@ -1,11 +1,12 @@
-"""Images are embedded so that those of the same digit are near each other. The network never sees a
-digit's name: an example is an image (the query), another one of the same digit (the match) and one
-of another digit (the other), and all three go through the same network (Hoffer and Ailon 2015,
-"Deep metric learning using triplet network"; Schroff et al. 2015).
+"""Images are embedded so that those of the same digit are near each other.
+
+The network never sees a digit's name: an example is an image (the query), another one of the same
+digit (the match) and one of another digit (the other), and all three go through the same network
+(Hoffer and Ailon 2015, "Deep metric learning using triplet network"; Schroff et al. 2015).
 
 With the embeddings q, m and o, which have length 1, the loss of an example is
 
-    max(0, margin - q·(m - o))
+max(0, margin - q·(m - o))
 
 For a query all matches are equally likely, and so are all others. An image that is the only one of
 its digit in its split is its own match.
@@ -24,15 +25,7 @@ IMAGES = "query", "match", "other"
 
 
 def create_task(config: Model, data: PreparedData) -> "Triplet":
-    """Makes the task; see `rrn.tasks.create_task`.
-
-    Args:
-      config: the experiment's `model`.
-      data: the data whose average and size of images the model takes.
-
-    Returns:
-      The task.
-    """
+    """Makes the task, which takes the images' average and size from the data."""
     return Triplet(config, data)
 
 
@@ -43,10 +36,6 @@ def _average(train):
 
 class Triplet(Task):
     """The triplet task; see `rrn.tasks.task.Task` for what each method is for.
-
-    Args:
-      config: the experiment's `model`.
-      data: what the model is made on.
 
     Raises:
       ValueError: a split has images of one digit alone.
@@ -71,9 +60,6 @@ class Triplet(Task):
     ) -> Batch:
         """Makes triplets of images.
 
-        Args:
-          arrays, examples, random, training: as of `Task.make_batch`.
-
         Returns:
           "query", "match" and "other", each `[examples, size, size, 1]`: differences from the
           training split's average, 1 from black to white.
@@ -92,12 +78,9 @@ class Triplet(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the loss above.
 
-        Args:
-          encodings, batch, random, training: as of `Task.loss`.
-
         Returns:
-          As of `Task.loss`. Outputs are "loss"; "closer", whether the match is nearer than the
-          other; both `[examples]`; and "embedding", the query's `[examples, embedding_size]`.
+          See `Task.loss`. Outputs are "loss"; "closer", whether the match is nearer than the other;
+          both `[examples]`; and "embedding", the query's `[examples, embedding_size]`.
         """
         embeddings = self.network(tf.concat([batch[name] for name in IMAGES], axis=0))
         query, match, other = tf.split(embeddings, 3)

@@ -7,13 +7,13 @@ They are not copies: sentences and rules are written here, and answers are deriv
 tells.
 
 Modules:
-    telling    random choices, and the tale that collects facts and questions
-    world      actors, places and objects, and what can happen to them
-    people     stories of tasks 1-3 and 5-14
-    reasoning  stories of tasks 4 and 15-20
-    text       writes stories as bAbI's text files
-    answerer   answers questions from the text alone, and shares no code with the other modules
-    compare    how close two sets of stories are
+  telling: random choices, and the tale that collects facts and questions
+  world: actors, places and objects, and what can happen to them
+  people: stories of tasks 1-3 and 5-14
+  reasoning: stories of tasks 4 and 15-20
+  text: writes stories as bAbI's text files
+  answerer: answers questions from the text alone, and shares no code with the other modules
+  compare: how close two sets of stories are
 """
 
 from collections.abc import Callable
@@ -56,11 +56,9 @@ def simulate(
     """Returns the first stories of the collection that `rng` names.
 
     Args:
-      task: 1 to 20.
       num_questions: the least number of questions that the stories have together. It is not used if
         `num_stories` is given.
       rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
-      num_stories: the number of stories.
     """
     key = f"{rng.bit_generator.random_raw():016x}"
     if num_stories is not None:

@@ -21,13 +21,7 @@ _GIVE = re.compile(r"(\w+) (?:gave|handed|passed) the (\w+) to (\w+)\.")
 
 
 def answer(task: int, facts: Sequence[str], question: str) -> str | None:
-    """Returns the answer to a question, or None if the facts do not give one.
-
-    Args:
-      task: the question's task, 1 to 20.
-      facts: the facts told before the question.
-      question: the question.
-    """
+    """Returns the answer to a question, or None if the facts do not give one."""
     try:
         return READERS[task](facts, question.rstrip("?"))
     except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError):
@@ -35,14 +29,7 @@ def answer(task: int, facts: Sequence[str], question: str) -> str | None:
 
 
 def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
-    """Returns where a story's answers and the reader's answers differ.
-
-    Args:
-      story: the story.
-
-    Returns:
-      (question, the story's answer, the reader's answer) for each such question.
-    """
+    """Lists the (question, answer, the reader's answer) of a story where the two answers differ."""
     wrong = []
     for question in story.questions:
         found = answer(story.task, story.facts[: question.num_facts], question.text)
@@ -52,11 +39,7 @@ def disagreements(story: Story) -> list[tuple[str, str, str | None]]:
 
 
 def report(stories: Sequence[Story]) -> str:
-    """Returns a table of how many questions each task has, and in how many the answers agree.
-
-    Args:
-      stories: stories of any tasks.
-    """
+    """Returns a table of how many questions each task has, and in how many the answers agree."""
     asked, wrong = Counter(), Counter()
     for story in stories:
         asked[story.task] += len(story.questions)

@@ -62,11 +62,7 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
     """Compares two samples of one task's stories.
 
     Args:
-      one: the first sample. The noise is estimated from its halves.
-      two: the second sample.
-
-    Returns:
-      The comparison.
+      one: its halves give the noise.
     """
     distances, noise = {}, {}
     for name in MEASURES:
@@ -84,11 +80,7 @@ def compare(one: Sequence[Story], two: Sequence[Story]) -> Comparison:
 
 
 def shape(sentence: str) -> str:
-    """Returns a sentence with the class in place of each name, place, object and so on.
-
-    Args:
-      sentence: a fact or a question.
-    """
+    """Returns a sentence with the class in place of each name, place, object and so on."""
     return " ".join(_CLASS.get(word, word) for word in words(sentence))
 
 
@@ -122,21 +114,13 @@ def _count(stories: Sequence[Story], measured: Measured) -> Counter:
 
 
 def distance(one: Counter, two: Counter) -> float:
-    """Returns the total variation distance, from 0 to 1, of two normalized counts.
-
-    Args:
-      one: how often each value occurs on one side.
-      two: the same on the other side.
-    """
+    """Returns the total variation distance, from 0 to 1, of two normalized counts."""
     n, m = one.total() or 1, two.total() or 1
     return sum(abs(one[value] / n - two[value] / m) for value in one.keys() | two.keys()) / 2
 
 
 def read(path: Path) -> dict[int, list[Story]]:
     """Returns the training and validation stories of a prepared file, by task.
-
-    Args:
-      path: the file.
 
     Raises:
       DataError: there is no such file, or it is not a prepared bAbI file.
@@ -181,10 +165,6 @@ def _stories(
 def report(a: Path, b: Path) -> str:
     """Returns the table of two prepared files, and below it what only one of them has.
 
-    Args:
-      a: the first file.
-      b: the second file.
-
     Raises:
       DataError: there is no such file, or it is not a prepared bAbI file.
     """
@@ -192,11 +172,9 @@ def report(a: Path, b: Path) -> str:
 
 
 def table(one: dict[int, list[Story]], two: dict[int, list[Story]]) -> str:
-    """Returns the table of stories, and below it the words and shapes that only one side has.
+    """Returns the table of stories by task, and below it the words and shapes that one side has.
 
-    Args:
-      one: the first side's stories, by task.
-      two: the second side's stories. Tasks that only one side has are left out.
+    Tasks that only one side has are left out.
     """
     head = f"{'task':>4}{'words':>7}{'shapes':>8}" + "".join(f"{m:>16}" for m in MEASURES)
     rows, details = [head], []

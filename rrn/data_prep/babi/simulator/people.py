@@ -43,8 +43,6 @@ class Setting:
       events: the names of the events that a fact may tell.
       ordered: whether the two facts of a round tell the two events in turn. Otherwise each fact's
         event is drawn, all equally likely.
-      actors: the actors' names.
-      places: the places' names.
       there: the probability that a fact about taking something ends with "there".
     """
 
@@ -57,15 +55,7 @@ class Setting:
 
 
 def people_story(setting: Setting, dice: Dice) -> Tale:
-    """Tells a story in rounds of two facts until enough questions are asked.
-
-    Args:
-      setting: how the task's stories go.
-      dice: makes the random choices.
-
-    Returns:
-      The story.
-    """
+    """Tells a story in rounds of two facts until enough questions are asked."""
     tale = Tale(dice)
     world = World(tale, setting.actors, setting.places, setting.there)
     happen = [getattr(world, event) for event in setting.events]
@@ -292,12 +282,6 @@ def timeline_story(dice: Dice) -> Tale:
     one move at each of four times. The moves between two questions are told in the order of a
     random cycle, so two moves are always told the wrong way round. The first question is asked when
     somebody has made a second move.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     paths: dict[str, list[str]] = {actor: [] for actor in TOWNSPEOPLE}

@@ -51,12 +51,6 @@ def direction_story(dice: Dice) -> Tale:
 
     Two facts tell how three places lie on a line, and one of them gives the answer. The answer is
     always the subject of that fact, so half of the questions turn the relation round.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     one, two, middle = dice.shuffled(ROOMS)[:3]
@@ -84,12 +78,6 @@ def path_story(dice: Dice) -> Tale:
 
     The map is a path of three places, with three dead ends on free sides of the path. The answer is
     the path's two steps, which are found by search.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(ROOMS)
@@ -136,12 +124,6 @@ def position_story(dice: Dice) -> Tale:
 
     Two facts place two shapes beside a third one. All eight questions are about those two shapes,
     so no fact states the answer, which follows from the shapes' coordinates.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     names = dice.shuffled(SHAPES)[:3]
@@ -180,12 +162,6 @@ def size_story(dice: Dice) -> Tale:
     other that this one is larger than a third. Facts compare random pairs, with repetitions. Five
     facts are told and five questions are tried. If a question finds no two such facts, five more
     facts are told and five questions are tried again.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     sizes = [*SMALL, *dice.shuffled(LARGE)]
@@ -241,12 +217,6 @@ def fear_story(dice: Dice) -> Tale:
 
     The answer is what her kind fears. What a kind fears is told before somebody is told to be of
     this kind.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     fear: dict[str, tuple[str, int]] = {}
@@ -284,12 +254,6 @@ def colour_story(dice: Dice) -> Tale:
     the same colour. An animal whose kind is told later may have another colour. So animals of one
     kind may differ, and the rule above decides. The asked animal's kind never has exactly two other
     animals.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     while True:
         tale, kind, colour = _animals(dice)
@@ -341,12 +305,6 @@ def motive_story(dice: Dice) -> Tale:
 
     The answers follow from moods, which are told first. Everybody is in some mood, goes where it
     leads him, and takes what he wants if nobody has taken it. A question follows every fact.
-
-    Args:
-      dice: makes the random choices.
-
-    Returns:
-      The story.
     """
     tale = Tale(dice)
     mood: dict[str, tuple[str, int]] = {}

@@ -15,63 +15,35 @@ class Dice:
     Every choice comes from `random.Random(key).random()`, which is the only random stream that
     Python promises to keep the same from version to version. The key is a string, which seeds the
     stream without Python's `hash`, whose values differ from process to process.
-
-    Args:
-      key: the key.
     """
 
     def __init__(self, key: str) -> None:
         self._uniform = random.Random(key).random
 
     def chance(self, probability: float) -> bool:
-        """Returns True with a probability.
-
-        Args:
-          probability: from 0 to 1.
-        """
+        """Returns True with a probability from 0 to 1."""
         return self._uniform() < probability
 
     def below(self, limit: int) -> int:
-        """Returns an integer from 0 to `limit` - 1.
-
-        Args:
-          limit: how many integers there are.
-        """
+        """Returns an integer from 0 to `limit` - 1."""
         return int(self._uniform() * limit)
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """Returns one of the items.
-
-        Args:
-          items: at least one; all are equally likely.
-        """
+        """Returns one of the items, at least one, all equally likely."""
         return items[int(self._uniform() * len(items))]
 
     def other(self, items: Sequence[Item], than: Item) -> Item:
-        """Returns one of the items that is not `than`.
-
-        Args:
-          items: what to choose from.
-          than: what is not chosen.
-        """
+        """Returns one of the items that is not `than`."""
         while (item := self.pick(items)) == than:
             pass
         return item
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Returns the items in a random order.
-
-        Args:
-          items: the items.
-        """
+        """Returns the items in a random order."""
         return self._permuted(items, 1)
 
     def cycled(self, items: Sequence[Item]) -> list[Item]:
-        """Returns the items permuted by a random single cycle, so that none keeps its place.
-
-        Args:
-          items: the items.
-        """
+        """Returns the items permuted by a random single cycle, so that none keeps its place."""
         return self._permuted(items, 0)
 
     def _permuted(self, items: Sequence[Item], offset: int) -> list[Item]:
@@ -105,11 +77,7 @@ class Clause(NamedTuple):
 class Tale:
     """A story while it is being told; it begins without facts and questions.
 
-    Args:
-      dice: makes the random choices.
-
     Attributes:
-      dice: the argument.
       clauses: what the facts have said so far, oldest first.
       facts: the sentences told so far.
       questions: the questions asked so far.
@@ -122,39 +90,22 @@ class Tale:
         self.questions: list[Question] = []
 
     def tell(self, sentence: str) -> int:
-        """Tells a fact.
-
-        Args:
-          sentence: the fact.
-
-        Returns:
-          Its position.
-        """
+        """Tells a fact; returns its position."""
         self.facts.append(sentence)
         return len(self.facts) - 1
 
     def note(self, verb: str, actor: str, what: str, other: str | None = None) -> None:
-        """Notes what the last fact says about one actor.
-
-        Args:
-          verb, actor, what, other: as of `Clause`.
-        """
+        """Notes what the last fact says about one actor; see `Clause`."""
         self.clauses.append(Clause(verb, actor, what, other, len(self.facts) - 1))
 
     def ask(self, text: str, answer: str, supporting: Sequence[int]) -> None:
         """Asks a question about the facts told so far.
 
         Args:
-          text: the question.
-          answer: its answer.
           supporting: the positions of the supporting facts, in the order to be stored.
         """
         self.questions.append(Question(text, answer, len(self.facts), tuple(supporting)))
 
     def story(self, task: int) -> Story:
-        """Returns what was told and asked as a story.
-
-        Args:
-          task: the story's task.
-        """
+        """Returns what was told and asked as a story."""
         return Story(task, tuple(self.facts), tuple(self.questions))

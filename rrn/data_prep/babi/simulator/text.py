@@ -11,10 +11,6 @@ def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]
 
     Args:
       directory: where to write. It is made if it is not there.
-      stories: the stories of each split.
-
-    Returns:
-      The files' paths.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts: dict[str, list[str]] = {}
@@ -28,11 +24,7 @@ def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]
 
 
 def format_story(story: Story) -> str:
-    """Returns the lines of a story: numbered facts, and questions where they are asked.
-
-    Args:
-      story: the story.
-    """
+    """Returns the lines of a story: numbered facts, and questions where they are asked."""
     lines: list[str] = []
     line_of: list[int] = []
     for question in story.questions:

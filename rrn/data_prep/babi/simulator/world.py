@@ -32,9 +32,6 @@ class World:
     did, the tale has told it.
 
     Args:
-      tale: the tale that tells the events.
-      actors: the actors' names.
-      places: the places' names.
       there: the probability that a fact about taking something ends with "there".
 
     Attributes:

@@ -1,12 +1,13 @@
 """Solving Sudoku puzzles with trained weights: what is made of the task, which knows nothing of it.
 
-boards.py    the boards that are solved, turned and relabelled for further tries
-solving.py   solves puzzles with trained weights
-listing.py   the file of a list's solutions, written while they are found
-drawing.py   a board in text, and what the network believes as a GIF or for a page
-serving.py   a page on 127.0.0.1 that takes puzzles; page.html is its template
-interruption.py  what Ctrl-C does
-__main__.py  the command, which is called as `python -m rrn.tasks.sudoku PUZZLE`
+Modules:
+  boards: the boards that are solved, turned and relabelled for further tries
+  solving: solves puzzles with trained weights
+  listing: the file of a list's solutions, written while they are found
+  drawing: a board in text, and what the network believes as a GIF or for a page
+  serving: a page on 127.0.0.1 that takes puzzles; page.html is its template
+  interruption: what Ctrl-C does
+  __main__: the command, which is called as `python -m rrn.tasks.sudoku PUZZLE`
 """
 
 NUM_STEPS = 64  # with which puzzles are solved

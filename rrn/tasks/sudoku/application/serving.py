@@ -1,6 +1,4 @@
-"""A page on which a visitor types a puzzle and watches the network solve it; for this machine
-alone.
-"""
+"""A page on which a visitor of this machine types a puzzle and watches the network solve it."""
 
 import contextlib
 import http

@@ -1,6 +1,8 @@
-"""Rumours: who hears what person 0 has heard? People are nodes, and whoever tells sends to whoever
-is told. A person's only feature is whether they are person 0. At every step a linear layer reads
-from each person's state whether they hear the rumour.
+"""Rumours: who hears what person 0 has heard?
+
+People are nodes, and whoever tells sends to whoever is told. A person's only feature is whether
+they are person 0. At every step a linear layer reads from each person's state whether they hear the
+rumour.
 """
 
 from typing import ClassVar
@@ -48,7 +50,7 @@ class Rumours(Task):
         return len(arrays["heard"])
 
     def make_batch(self, arrays, examples, random, training):
-        """ "teller", "listener" `[examples, 24]`; who has "heard" in the end `[examples, 16]`."""
+        """Takes "teller", "listener" `[examples, 24]`, who has "heard" it `[examples, 16]`."""
         return {name: tf.gather(array, examples) for name, array in arrays.items()}
 
     def loss(self, encodings, batch, random, training):
@@ -73,7 +75,7 @@ class Rumours(Task):
         return tf.reshape(logits, [-1, PEOPLE, self.config.num_steps, 2])
 
     def metrics(self, batch, outputs):
-        """ "right", the share of people for whom the last step is right."""
+        """Computes "right", the share of people for whom the last step is right."""
         right = outputs["right"][:, -1]
         return {"right": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
 
@@ -82,7 +84,7 @@ class RumoursReport(Report):
     """What the program says of a model; see `rrn.tasks.Report` for what each method is for."""
 
     def results(self, arrays, examples, outputs):
-        """ "right", in percent of the people, and "loss"; the error is what is not right."""
+        """Computes "right", in percent of the people, and "loss"; the error is what is wrong."""
         right = 100.0 * outputs["right"].mean(axis=0)
         by_step = {"right": right, "loss": outputs["loss"].mean(axis=0)}
         return results_by_step(by_step, error=100.0 - right[-1])
