@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
 from rrn.tasks.ages.network import CLASSES, PEOPLE
+from rrn.tasks.ages.task import Ages
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import (
@@ -37,6 +38,7 @@ FACTS = (  # by kind
 class AgesReport(Report):
     """Accuracy by distance and step; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Ages
     quantities: ClassVar = {
         "accuracy/": Quantity("right answers by distance, %"),
         "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),

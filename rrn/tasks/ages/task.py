@@ -18,6 +18,7 @@ from rrn.tasks.ages.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
+from rrn.variables.shapes import known_size
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
@@ -48,6 +49,9 @@ class Ages(Task):
       config: the experiment's `model`.
     """
 
+    config: Model
+    network: AgesNetwork
+
     def __init__(self, config: Model):
         super().__init__(config, AgesNetwork(config))
 
@@ -73,7 +77,8 @@ class Ages(Task):
           facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
           people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
         """
-        tree, told, asked = examples // PAIRS, examples // PEOPLE % PEOPLE, examples % PEOPLE
+        tree, told, asked = examples // PAIRS, examples // PEOPLE, examples
+        told, asked = (tf.math.floormod(person, PEOPLE) for person in (told, asked))
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
         distances = tf.gather_nd(arrays["distance"], tf.stack([tree, told], axis=1))
         people = tf.argsort(tf.cast(distances, tf.int32), axis=1, stable=True)
@@ -171,7 +176,7 @@ class Ages(Task):
           (the graph of the facts, their features `[nodes, size]`).
         """
         graph = RegularGraph(
-            all_others(facts["who"].shape[1]), asked.shape[0] or tf.shape(asked)[0]
+            all_others(known_size(facts["who"], 1)), asked.shape[0] or tf.shape(asked)[0]
         )
         parts = [tf.one_hot(tf.reshape(facts[n], [-1]), size) for n, size in FACT_SIZES.items()]
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
+from rrn.tasks.babi.task import Babi
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
@@ -45,6 +46,7 @@ PAPER_ERROR, PAPER_FAILED = "0.46 ± 0.77", "0.13 ± 0.35"  # of 15 runs
 class BabiReport(Report):
     """Errors by task and step; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Babi
     quantities: ClassVar = {
         "error/": Quantity("wrong answers of the last step, %"),
         "tasks_failed": Quantity("tasks failed"),

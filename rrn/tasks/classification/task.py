@@ -47,6 +47,9 @@ class Classification(Task):
       data: what the model is made on.
     """
 
+    config: Model
+    network: ConvolutionalNetwork
+
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
         self.average = data.constant("average", _average)

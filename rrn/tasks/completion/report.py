@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
-from rrn.tasks.completion.task import FILLS
+from rrn.tasks.completion.task import FILLS, Completion
 from rrn.tasks.report import Quantity, Report, Results
 from rrn.tasks.task import Arrays
 
@@ -33,6 +33,7 @@ def psnr(mse: np.ndarray | float) -> np.ndarray | float:
 class CompletionReport(Report):
     """How well holes are filled; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Completion
     quantities: ClassVar = {
         "reconstruction": Quantity("mean squared error in the hole"),
         "l1": Quantity("mean absolute error in the hole"),

@@ -11,6 +11,7 @@ from rrn.tasks.examples import one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
 from rrn.tasks.sudoku.marks import belief_marks, board_marks
+from rrn.tasks.sudoku.task import Sudoku
 from rrn.tasks.task import Arrays
 from rrn.variables.reading import reading_scope
 
@@ -30,6 +31,7 @@ SURE = 0.99  # a probability
 class SudokuReport(Report):
     """Boards solved, by givens; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Sudoku
     quantities: ClassVar = {
         "accuracy": Quantity("cells right, %", 100),
         "board_accuracy": Quantity("boards solved, %", 100),
