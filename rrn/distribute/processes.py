@@ -76,7 +76,9 @@ def _serve_parent(cluster):
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the chief, which saves first
 
     def end_with_parent():
-        multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+        parent = multiprocessing.parent_process()
+        assert parent is not None  # `local_cluster` has started this process
+        multiprocessing.connection.wait([parent.sentinel])
         os._exit(0)
 
     keep_freed_memory()

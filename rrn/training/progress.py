@@ -90,7 +90,7 @@ class Progress:
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
-        self._reported_update = None
+        self._reported_update = 0
 
     def start(self, update: int) -> None:
         """Begins to measure the rate: the time before now was spent otherwise.
