@@ -37,6 +37,7 @@ test: lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Builds the wheel, and tries it in an empty environment: about 5 minutes and a network.
 wheel: setup

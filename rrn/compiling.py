@@ -67,12 +67,11 @@ def run_compiled(function: Callable[[], Any]) -> Any:
       UnknownShapeError: a tensor that it uses has a shape that may differ from call to call.
     """
 
-    @functools.partial(tf.function, jit_compile=True, autograph=False)
     def traced():
         with _compiling():
             return function()
 
-    concrete = traced.get_concrete_function()
+    concrete = tf.function(traced, jit_compile=True, autograph=False).get_concrete_function()
     for given in concrete.captured_inputs:
         if given.dtype != tf.resource and not given.shape.is_fully_defined():
             raise UnknownShapeError(

@@ -87,7 +87,7 @@ def _execute(name):
         raise ValueError(f"--config={name}: no file {given}; configs/ has one for each experiment")
     try:
         spec = importlib.util.spec_from_file_location("rrn_config_file", path)
-        if spec is None:
+        if spec is None or spec.loader is None:
             raise ValueError("no Python file; expected a name that ends in .py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -113,7 +113,7 @@ def _describe_tensorflow():
         gpus.append(f"{details.get('device_name', gpu.name)}, compute capability {capability}")
     build = tf.sysconfig.get_build_info()
     versions = {name: build.get(f"{name}_version") or None for name in ("cuda", "cudnn")}
-    folder = str(Path(tf.__file__).parent)
+    folder = str(Path(tf.__file__ or "").parent)
     return {"version": tf.__version__, "folder": folder, "gpus": gpus, **versions}
 
 
@@ -125,7 +125,7 @@ def _multiply(device):
             with tf.device(device):
                 results[dtype] = _product(tf, dtype, 8192 if "GPU" in device else 1024)
         except tf.errors.OpError as error:
-            results[dtype] = {"failed": error_line(error).removeprefix("error: ")}
+            results[dtype] = {"failed": (error_line(error) or str(error)).removeprefix("error: ")}
     return results
 
 
@@ -141,14 +141,15 @@ def _product(tf, dtype, size):
 
     def seconds(times, a, b):
         start = time.perf_counter()
-        for _ in range(times):
+        product = multiply(a, b)
+        for _ in range(times - 1):
             product = multiply(a, b)
         _ = product[0, 0].numpy()  # waits for the device
         return time.perf_counter() - start
 
     a, b = matrices(256)
     compiling = seconds(1, a, b)
-    x, y, found = (np.float64(tf.cast(t, tf.float32).numpy()) for t in (a, b, multiply(a, b)))
+    x, y, found = (tf.cast(t, tf.float64).numpy() for t in (a, b, multiply(a, b)))
     error = float(np.linalg.norm(found - x @ y) / np.linalg.norm(x @ y))
     large = matrices(size)
     seconds(1, *large)  # compiles
@@ -193,7 +194,8 @@ def _nvidia(root=Path("/")):
     version = _text(root / "proc/driver/nvidia/version")
     if driver := re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", version):
         texts = map(_text, sorted(root.glob("proc/driver/nvidia/gpus/*/information")))
-        return driver[1], [re.search(r"Model:\s*(.*)|$", text)[1] or "a GPU" for text in texts]
+        models = [re.search(r"Model:\s*(.*)", text) for text in texts]
+        return driver[1], [(model and model[1]) or "a GPU" for model in models]
     displays = [path.parent for path in sorted(root.glob("sys/bus/pci/devices/*/class"))]
     displays = [path for path in displays if _text(path / "class").startswith("0x03")]
     nvidias = [path for path in displays if _text(path / "vendor").strip() == "0x10de"]

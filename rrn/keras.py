@@ -78,8 +78,9 @@ class ModuleLayer(keras.layers.Layer):
                 )
         # Keras tells the arguments apart by the signature of `call`: it has to be the module's.
         call = functools.partial(self.call)
-        call.__signature__ = inspect.signature(functools.partial(found.__call__, None))
-        vars(self)["call"] = call
+        signature = inspect.signature(functools.partial(found.__call__, None))
+        call.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] (inspect reads it)
+        self.__dict__["call"] = call
         super().__init__(**options)
         if keras.backend.backend() != "tensorflow":
             backend = keras.backend.backend()

@@ -9,6 +9,7 @@ An installed package has it as the command `rrn`.
 import os
 import re
 import sys
+from typing import NoReturn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
@@ -21,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
 
 
-def end(what, status=1):
+def end(what, status=1) -> NoReturn:
     """Ends the program with one line; with --verbosity=1 the traceback of what was raised stays."""
     verbose = any(re.fullmatch(r"--?(v|verbosity)=[1-9]", word) for word in sys.argv)
     if verbose and sys.exc_info()[0]:

@@ -130,12 +130,13 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
       ValueError: no such field, or a value that it does not take.
     """
     keys = re.findall(r"[^.\[\]]+", path)
-    error = None
+    error: ValueError | None = None
     for value in _meanings(text):
         try:
             return _changed(settings, keys, value, "")
         except ValueError as found:
             error = error or found
+    assert error is not None  # a text has at least one meaning
     raise error
 
 
@@ -170,6 +171,7 @@ def _changed(value: Any, keys: Sequence[str], new: Any, path: str) -> Any:
     if key in fields:
         fields[key] = _changed(fields[key], rest, new, inner)
     elif key in value.known_fields():
+        assert value.ITEMS is not None  # whose fields it knows beside its own
         field, _ = value.ITEMS
         items = [
             _changed(item, keys, new, f"{path}.{field}[{i}]")
@@ -193,11 +195,12 @@ def in_words(error: ValidationError, path: str = "") -> str:
         return f"{path}: no such field"
     if found["type"] == "missing":
         return f"{path}: missing"
+    context = found.get("ctx", {})
     if found["type"] == "union_tag_invalid":
-        tags = found["ctx"]["expected_tags"].replace("'", "")
-        return f"{path}: expected one of {tags}, got {_shown(found['ctx']['tag'])}"
+        tags = context["expected_tags"].replace("'", "")
+        return f"{path}: expected one of {tags}, got {_shown(context['tag'])}"
     if found["type"] == "value_error":  # of a check of several fields
-        return f"{path}: {found['ctx']['error']}".removeprefix(": ")
+        return f"{path}: {context['error']}".removeprefix(": ")
     message = found["msg"]
     message = re.sub("Input should be (?=greater|less)", "expected a number ", message)
     message = message.replace("Input should be", "expected")

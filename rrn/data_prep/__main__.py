@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rrn.data_prep.failures import error_line, escape_output
 from rrn.data_prep.finding import find
@@ -22,7 +23,7 @@ SMALLER = "fewer or smaller examples need less"
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
 
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
         sys.exit(2)
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        summary = module.__doc__.splitlines()[0]
+        summary = (module.__doc__ or name).splitlines()[0]
         command = commands.add_parser(name, help=summary, description=summary)
         command.add_argument(
             "--verbosity", type=int, default=0, help="1: an error shows where it was raised"

@@ -113,13 +113,14 @@ def find_place(error: BaseException, outside: str) -> str | None:
       "FILE:LINE", the innermost of the errors' places that is in no installed package; None if
       there is none.
     """
-    while error is not None:
-        places = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
-        if isinstance(error, SyntaxError):
-            places.append((error.filename or "<unknown>", error.lineno))
+    raised: BaseException | None = error
+    while raised is not None:
+        places = [(f.filename, f.lineno) for f in traceback.extract_tb(raised.__traceback__)]
+        if isinstance(raised, SyntaxError):
+            places.append((raised.filename or "<unknown>", raised.lineno))
         for path, line in reversed(places):
             installed = path.startswith(("<", STANDARD_LIBRARY)) or "site-packages" in path
             if not path.startswith(outside) and not installed:
                 return f"{path}:{line}"
-        error = error.__cause__ or error.__context__
+        raised = raised.__cause__ or raised.__context__
     return None

@@ -62,7 +62,7 @@ def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) 
     check_all(name, (array >= low) & (array < high), array, f"at least {low} and below the limit")
 
 
-def check_all(name: str, right: np.ndarray, array: np.ndarray, expected: str) -> None:
+def check_all(name: str, right: np.ndarray | np.bool_, array: np.ndarray, expected: str) -> None:
     """Refuses an array in which something is wrong.
 
     Args:

@@ -75,7 +75,9 @@ def _serve_parent(cluster):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_with_parent():
-        multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+        parent = multiprocessing.parent_process()
+        assert parent is not None  # `local_cluster` has started this process
+        multiprocessing.connection.wait([parent.sentinel])
         os._exit(0)
 
     keep_freed_memory()

@@ -44,8 +44,8 @@ def format_activations(rows: Sequence[Mapping[str, Any]]) -> str:
     for key, group in itertools.groupby(shown, _kind):
         names = [row["name"] for row in group]
         count = f" ({len(names)})" if len(names) > 1 else ""
-        tower, _, *others = key
-        table.append((tower, names[0] + count, *others))
+        tower, _, shape, dtype, device = key
+        table.append((tower, names[0] + count, shape, dtype, device))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in table]
     lines = [line.rstrip() for line in lines]

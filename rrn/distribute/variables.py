@@ -17,7 +17,7 @@ from rrn.distribute.sharding import (
     place,
     server_bytes,
 )
-from rrn.variables.reading import shards
+from rrn.variables.reading import Variable, shards
 from rrn.variables.recorder import Record
 from rrn.variables.sharded import ShardedVariable
 
@@ -48,7 +48,9 @@ class Placement:
         """
         plans = iter(self.plan)
 
-        def create(next_creator, initial_value, name=None, **options):
+        def create(
+            next_creator, initial_value: tf.Tensor | Callable[[], tf.Tensor], name=None, **options
+        ):
             value = initial_value() if callable(initial_value) else initial_value
             value = tf.convert_to_tensor(value, options.get("dtype"))
             plan = next(plans)
@@ -86,7 +88,7 @@ def plan_placement(
     devices: Sequence[str],
     servers: Sequence[str] = (),
     axis: str = "longest",
-    pinned: Callable[[Any], Iterable[tf.Variable]] = lambda created: (),
+    pinned: Callable[[Any], Iterable[Variable]] = lambda created: (),
 ) -> Placement:
     """Plans where the variables that a function creates are to be, before there are any.
 
@@ -163,7 +165,7 @@ def format_policies(
 
     def line(policy):
         plan = place(policy, variables, len(servers), axis if policy in CUTTING else "longest")
-        return Placement(variables, servers, plan).balance(policy)
+        return Placement(list(variables), list(servers), plan).balance(policy)
 
     return "\n".join(line(policy) for policy in POLICIES if policy != "first_device")
 
@@ -186,9 +188,9 @@ def _shown(device, names):
 
 
 def list_variables(
-    variables: Sequence[tf.Variable],
+    variables: Sequence[Variable],
     towers: Mapping[str, Record],
-    stage_variables: Mapping[str, Sequence[tf.Variable]],
+    stage_variables: Mapping[str, Sequence[Variable]],
     names: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Describes each variable, or each of its shards.

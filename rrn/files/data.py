@@ -22,7 +22,7 @@ class PreparedData:
     """
 
     path: str
-    attributes: dict
+    attributes: Mapping[str, Any]
     shared: dict
     splits: dict
     digest: str = ""

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from rrn.files.weights_file import Weights, read_weights, write_weights
-from rrn.variables.reading import module_variables
+from rrn.variables.reading import Variable, module_variables, read
 
 
-def model_variables(task: Any) -> list[tf.Variable]:
+def model_variables(task: Any) -> list[Variable]:
     """Lists a task's trainable variables, whole: its encoder's, then its network's.
 
     Args:
@@ -21,7 +19,7 @@ def model_variables(task: Any) -> list[tf.Variable]:
 
 def save_weights(
     path: str | Path,
-    variables: Sequence[tf.Variable],
+    variables: Sequence[Variable],
     attributes: Mapping[str, Any] | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> None:
@@ -37,12 +35,12 @@ def save_weights(
     Raises:
       ValueError: a value is not finite, or no float32; the message names the variable.
     """
-    arrays = {_name(variable): tf.convert_to_tensor(variable).numpy() for variable in variables}
+    arrays = {_name(variable): read(variable).numpy() for variable in variables}
     write_weights(Weights(str(path), arrays, dict(constants or {}), dict(attributes or {})))
 
 
 def load_weights(
-    path: str | Path, variables: Sequence[tf.Variable], optional: Sequence[tf.Variable] = ()
+    path: str | Path, variables: Sequence[Variable], optional: Sequence[Variable] = ()
 ) -> list[str]:
     """Sets the variables to the values of a file that `save_weights` has written.
 
@@ -60,7 +58,7 @@ def load_weights(
 
 
 def assign_weights(
-    weights: Weights, variables: Sequence[tf.Variable], optional: Sequence[tf.Variable] = ()
+    weights: Weights, variables: Sequence[Variable], optional: Sequence[Variable] = ()
 ) -> list[str]:
     """Sets the variables to a file's values; see `load_weights`.
 

@@ -10,7 +10,7 @@ from rrn.data_prep.writing import whole
 from rrn.files.weights import model_variables
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models import load
-from rrn.variables.reading import reading_scope
+from rrn.variables.reading import Variable, reading_scope
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
 
@@ -55,26 +55,34 @@ def export(
     return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
 
 
+class _Exported(tf.Module):
+    """What a SavedModel holds."""
+
+    weights: list[Variable]
+    predict: Any
+
+
 def _save(model, folder, compiled):
     """Writes the SavedModel; returns the outputs' specs."""
     specs = model.inputs()
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
-    @tf.function(input_signature=[specs], autograph=False, jit_compile=compiled or None)
     def predict(inputs):
         with reading_scope():
             return model.predict(inputs)
 
+    jit = compiled or None
+    traced = tf.function(predict, input_signature=[specs], autograph=False, jit_compile=jit)
+
     @tf.function(input_signature=named, autograph=False)
     def serve(*values):
-        return predict(dict(zip(specs, values, strict=True)))
+        return traced(dict(zip(specs, values, strict=True)))
 
-    module = tf.Module()
-    module.weights = model_variables(model)
-    module.predict = predict
+    module = _Exported()
+    module.weights, module.predict = model_variables(model), traced
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)
-    return predict.get_concrete_function().structured_outputs
+    return traced.get_concrete_function().structured_outputs
 
 
 def _in_words(specs):

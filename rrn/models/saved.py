@@ -146,7 +146,7 @@ def summary(module: tf.Module) -> str:
         got = type(module).__name__
         raise ValueError(f"summary: module must be a tf.Module or a Task, got {got}")
     variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
-    rows = [
+    rows: list[tuple[str, object, int]] = [
         (variable.name.removesuffix(":0"), list(variable.shape), variable.shape.num_elements())
         for variable in variables
     ]

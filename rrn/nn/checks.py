@@ -55,7 +55,9 @@ def check_rank(name: str, value: Any, rank: int) -> None:
         raise ValueError(f"{name} must have rank {rank}, got shape {shape}")
 
 
-def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | None) -> None:
+def check_shape(
+    name: str, value: Any, axes: str, sizes: Sequence[int | None] | tf.TensorShape | None
+) -> None:
     """Refuses a value that cannot have the right shape, or is none of numbers.
 
     Args:
@@ -63,7 +65,8 @@ def check_shape(name: str, value: Any, axes: str, sizes: Sequence[int | None] | 
       sizes: their sizes, None where a size is not known; None for any number of axes.
     """
     check_numbers(name, value)
-    shape, right = shape_of(value), tf.TensorShape(sizes)
+    right = tf.TensorShape(sizes)  # pyright: ignore[reportArgumentType] (stubs lack None)
+    shape = shape_of(value)
     if not shape.is_compatible_with(right):
         raise ValueError(f"{name} must have shape {axes} = {right}, got {shape}")
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
 
 ONES = 8  # rows: a product with a single one is a sum to XLA
@@ -31,7 +32,7 @@ def message_sums(
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
     degree = graph.neighbours.shape[1]
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(senders, receivers, kernels, biases):
         dtype = senders.dtype
         kernels = [tf.cast(kernel, dtype) for kernel in kernels]

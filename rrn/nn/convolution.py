@@ -12,7 +12,9 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.nn.checks import check_shape, check_sizes, float_type
+from rrn.nn.gradients import Gradient, custom_gradient
 from rrn.variables.reading import read
+from rrn.variables.shapes import known_size
 
 IMAGES = "[batch, height, width, input_size]"
 
@@ -27,8 +29,8 @@ def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
     return tf.random.uniform(shape, -limit, limit)
 
 
-@tf.custom_gradient
-def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+@custom_gradient
+def bias_add(x: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
     """Computes x + b over the last axis.
 
     The gradient is `tf.reduce_sum`, for the reasons of `rrn.nn.layers.bias_add`.
@@ -55,7 +57,7 @@ def max_pool(images: tf.Tensor) -> tf.Tensor:
     """
     if not is_compiling():
         return tf.nn.max_pool2d(images, 2, 2, "SAME")
-    height, width, size = images.shape[1:]
+    height, width, size = (known_size(images, axis) for axis in (1, 2, 3))
     padding = [[0, 0], [0, height % 2], [0, width % 2], [0, 0]]
     images = tf.pad(images, padding, constant_values=images.dtype.min)
     blocks = [-1, -(-height // 2), 2, -(-width // 2), 2, size]
@@ -183,5 +185,5 @@ class ConvTranspose2D(tf.Module):
         w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
         x = tf.cast(x, self.compute_dtype)
         batch, height, width, _ = tf.unstack(tf.shape(x))
-        shape = [batch, self.stride * height, self.stride * width, self.w.shape[2]]
+        shape = tf.stack([batch, self.stride * height, self.stride * width, self.w.shape[2]])
         return bias_add(tf.nn.conv2d_transpose(x, w, shape, self.stride, "SAME"), b)

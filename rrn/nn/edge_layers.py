@@ -26,9 +26,11 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.nn import compiled_edge_layers
+from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import MLP
 from rrn.variables.reading import read
+from rrn.variables.shapes import known_size
 
 BLOCK_EDGES = 2**13  # twice or half as many: as fast in an update, a tenth slower by themselves
 MAX_BLOCKS = 32  # of a large batch: each costs time to trace
@@ -68,8 +70,8 @@ class EdgeLayerSums:
         self,
         senders: tf.Tensor,
         receivers: tf.Tensor,
-        edges: None = None,
-        edge_kernel: None = None,
+        edges: tf.Tensor | None = None,
+        edge_kernel: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Computes the sums; see `rrn.nn.messages.FusedSums`.
@@ -104,7 +106,7 @@ def message_sums(
       `[nodes, last size]`, in the type of the senders, which is that of the products.
     """
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
-    nodes, degree = graph.neighbours.shape
+    nodes, degree = (known_size(graph.neighbours, axis) for axis in (0, 1))
     batch = int(tf.get_static_value(graph.batch))
     size = max(1, BLOCK_EDGES // (nodes * degree), -(-batch // MAX_BLOCKS))
     sizes = [min(size, batch - start) for start in range(0, batch, size)]
@@ -112,7 +114,7 @@ def message_sums(
     def blocks(x):
         return tf.split(tf.reshape(x, [batch, nodes, x.shape[-1]]), sizes)
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(senders, receivers, kernels, biases):
         dtype = senders.dtype
         kernels = [tf.cast(kernel, dtype) for kernel in kernels]

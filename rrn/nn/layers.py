@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from rrn.nn.checks import check_integers, check_sizes, check_width, float_type
+from rrn.nn.gradients import Gradient, custom_gradient
 from rrn.variables.reading import read
+from rrn.variables.shapes import known_size
 
 SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
 
@@ -25,8 +27,8 @@ def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
     return tf.random.uniform(shape, -limit, limit)
 
 
-@tf.custom_gradient
-def bias_add(x: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+@custom_gradient
+def bias_add(x: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
     """Computes x + b, `[rows, size]`; TensorFlow fuses it with the product before and a ReLU after.
 
     The gradient is `tf.reduce_sum`. TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
@@ -65,7 +67,7 @@ class Linear(tf.Module):
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         """Computes x w + b: `[..., input_size]` to `[..., output_size]`, in `compute_dtype`."""
-        check_width(f"Linear {self.name!r}: x", x, "input_size", self.w.shape[0])
+        check_width(f"Linear {self.name!r}: x", x, "input_size", known_size(self.w, 0))
         return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
 
     def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
@@ -82,7 +84,7 @@ class Linear(tf.Module):
         if x.shape.rank == 2:
             return tf.matmul(x, w)
         rows = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), w)
-        return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [w.shape[1]]], 0))
+        return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [known_size(w, 1)]], 0))
 
     def add_bias(self, x: tf.Tensor) -> tf.Tensor:
         """Computes x + b of x `[..., output_size]`, in x's type."""
@@ -115,8 +117,8 @@ class Linear(tf.Module):
         """
         w, b = read(self.w), read(self.b)[None]
         kernel = tf.cast(kernel, tf.float32)
-        folded = tf.matmul(w, kernel), tf.matmul(b, kernel)[0]
-        return tuple(tf.cast(part, self.compute_dtype) for part in folded)
+        dtype = self.compute_dtype
+        return tf.cast(tf.matmul(w, kernel), dtype), tf.cast(tf.matmul(b, kernel)[0], dtype)
 
 
 class MLP(tf.Module):
@@ -160,7 +162,7 @@ class MLP(tf.Module):
           `[..., output]`, in `compute_dtype`.
         """
         first, *rest = self.layers
-        check_width(f"MLP {self.name!r}: x", x, "input", first.w.shape[0])
+        check_width(f"MLP {self.name!r}: x", x, "input", known_size(first.w, 0))
         x = first(x)
         return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
 

@@ -4,17 +4,19 @@ TensorFlow's own gradient of a loop keeps whatever a turn computes, and where a 
 of its own it computes another one of zeros. This loop keeps the state before each turn alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from rrn.nn.gradients import custom_gradient
 
 # (state, constants) -> (the new state, the turn's output)
 Turn = Callable[[Any, Any], tuple[Any, tf.Tensor]]
 
 
 def loop(
-    turn: Turn, state: Any, constants: Any, turns: int, output_shape: tf.TensorShape
+    turn: Turn, state: Any, constants: Any, turns: int, output_shape: Sequence[int | None]
 ) -> tuple[Any, tf.Tensor]:
     """Changes a state several times.
 
@@ -52,7 +54,7 @@ def loop(
         new_state, output = turn(*args)
         return tf.nest.flatten(new_state), output
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(*tensors):
         parts, values = list(tensors[:size]), list(tensors[size:])
 
@@ -74,13 +76,16 @@ def loop(
                 with tf.GradientTape() as tape:
                     tape.watch([floats(parts), values])
                     new_parts, output = run_turn(parts, values)
-                to_parts, more = tape.gradient(
+                sources = floats(parts)
+                gradients = tape.gradient(
                     [*floats(new_parts), output],
-                    (floats(parts), values),
+                    [*sources, *values],
                     output_gradients=[*to_parts, to_outputs[i]],
-                    unconnected_gradients="zero",
+                    unconnected_gradients=tf.UnconnectedGradients.ZERO,
                 )
-                to_parts = [tf.convert_to_tensor(part) for part in to_parts]  # a gather's is sparse
+                found: list[Any] = list(gradients)  # of a gather it is sparse
+                more = found[len(sources) :]
+                to_parts = [tf.convert_to_tensor(part) for part in found[: len(sources)]]
                 sums = [a + tf.cast(b, tf.float32) for a, b in zip(to_values, more, strict=True)]
                 return i - 1, to_parts, sums
 

@@ -14,7 +14,7 @@ and for sums alone; any other message function takes the general path, `rrn.nn.a
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -35,9 +35,9 @@ class FusedSums(Protocol):
         self,
         senders: tf.Tensor,
         receivers: tf.Tensor,
-        edges: EdgeValues | None = None,
+        edges: Any = None,  # of the kind that the graph has
         edge_kernel: tf.Tensor | None = None,
-        edge_weights: EdgeValues | None = None,
+        edge_weights: Any = None,
     ) -> tf.Tensor:
         """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
 
@@ -50,6 +50,7 @@ class FusedSums(Protocol):
         Returns:
           `[nodes, output_size]`.
         """
+        ...
 
 
 def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:

@@ -35,7 +35,7 @@ from rrn.variables.recorder import note
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
 # Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
-Uniform = Callable[[tf.Tensor, int, int], tf.Tensor]
+Uniform = Callable[[tf.Tensor, int | tf.Tensor, int], tf.Tensor]
 
 
 class RecurrentState(NamedTuple):
@@ -141,6 +141,16 @@ class RecurrentRelationalNetwork(tf.Module):
             self.lstm = node_update.cell if cell == "lstm" else None
         self.node_update = node_update
 
+    def mlps(self) -> list[MLP]:
+        """Lists the MLPs among its parts, whose kernels a task may keep small.
+
+        Returns:
+          Those of its inputs, of its messages and of its nodes; one of the user's own is none.
+        """
+        message_fn = self.message_fn
+        of_messages = message_fn.mlp if isinstance(message_fn, MessageFunction) else None
+        return [mlp for mlp in (self.input_fn, of_messages, self.node_fn) if mlp is not None]
+
     def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
         """Makes the state of nodes that have made no step, of zeros."""
         state = self._first_state(tf.zeros([num_nodes, self.hidden_size]))
@@ -213,6 +223,7 @@ class RecurrentRelationalNetwork(tf.Module):
         def advance(step, hidden, carried, prepared):
             weights = None
             if edge_keep_probability < 1.0:
+                assert uniform is not None  # see `_check_dropout`
                 weights = edge_dropout(graph, edge_keep_probability, uniform, step)
             begins = state is None and step == 0
             messages = self._messages(graph, hidden, prepared, weights)
@@ -232,7 +243,8 @@ class RecurrentRelationalNetwork(tf.Module):
                     note("hidden", hidden)
                 states.append(hidden)
         started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
-        return states, RecurrentState(*carried, started)
+        hidden, cell = carried
+        return states, RecurrentState(hidden, cell, started)
 
     def _loop(self, advance, num_steps, hidden, carried, prepared):
         """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c))."""

@@ -31,7 +31,9 @@ from rrn.nn.cells import LSTMCell
 from rrn.nn.layers import Embedding
 from rrn.nn.messages import MessageFunction
 from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.nn.node_updates import PostUpdate
 from rrn.nn.sentences import SentenceEncoder
+from rrn.variables.shapes import known_size
 
 Rows = Callable[[tf.Tensor], tf.Tensor]  # a function on rows, such as an MLP
 
@@ -134,8 +136,9 @@ def hidden_states(
     Raises:
       ValueError: the network has other parts, which the paper has no equations for.
     """
-    papers = network.node_fn is not None and network.node_update.cell is network.lstm
-    if not papers or not isinstance(network.message_fn, MessageFunction):
+    post, update = network.node_fn, network.node_update
+    papers = isinstance(update, PostUpdate) and update.cell is network.lstm
+    if post is None or not papers or not isinstance(network.message_fn, MessageFunction):
         raise ValueError(
             "plain.hidden_states: network must have the default message_fn and aggregate, and "
             f'node_update "lstm" or None, got {network.message_fn} and {network.node_update}'
@@ -151,10 +154,10 @@ def hidden_states(
         m_ij = messages(network.message_fn.mlp, hidden, senders, receivers, edges)
         m_j = sum_messages(m_ij, receivers, tf.shape(x)[0])
         if network.lstm:
-            state = update_nodes(network.node_fn, network.lstm, m_j, x, state)
+            state = update_nodes(post, network.lstm, m_j, x, state)
             hidden = state[0]
         else:
-            hidden = update_nodes_without_lstm(network.node_fn, m_j, x, hidden)
+            hidden = update_nodes_without_lstm(post, m_j, x, hidden)
         states.append(hidden)
     return states
 
@@ -213,7 +216,7 @@ def encoded_sentences(
     """
     zeros = tf.zeros([tf.shape(tokens)[0], encoder.lstm.hidden_size])
     h, c = zeros, zeros
-    for t in range(tokens.shape[1]):
+    for t in range(known_size(tokens, 1)):
         inside = (t < lengths)[:, None]
         new_h, new_c = lstm(encoder.lstm, embedding(tokens[:, t]), (h, c))
         h, c = tf.where(inside, new_h, h), tf.where(inside, new_c, c)

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import xla
+from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import MLP
 
@@ -28,6 +29,7 @@ class ReluSums:
 
     def __init__(self, graph: RegularGraph):
         neighbours = graph.known_neighbours
+        assert neighbours is not None  # see `suits`
         nodes, k = self._shape = neighbours.shape
         # The place of each pair's edge in rows of k + 1 edges, of which the last is no edge.
         number = np.full([nodes, nodes], k)
@@ -60,7 +62,7 @@ class ReluSums:
         """Computes the sums; see `rrn.nn.messages.FusedSums`."""
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights
-        weights = self._by_pair(weights[..., None])[..., 0]
+        weights = self._by_pair(tf.expand_dims(weights, -1))[..., 0]
         if edges is None:
             edges, edge_kernel = tf.zeros([1, *weights.shape[1:], 0]), senders[:0]
         else:
@@ -76,7 +78,7 @@ class ReluSums:
         return tf.gather(rows, self._places, axis=1)
 
 
-@tf.custom_gradient
+@custom_gradient
 def _relu_sums(*values):
     """`_sums_over_pairs`, compiled, with the gradients below."""
 
@@ -150,4 +152,5 @@ def _other_gradients(dy, *values):
     with tf.GradientTape() as tape:
         tape.watch(values)
         sums = _sums_over_pairs(*values)
-    return tape.gradient(sums, values[2:4], dy, unconnected_gradients="zero")
+    zero = tf.UnconnectedGradients.ZERO
+    return tape.gradient(sums, values[2:4], dy, unconnected_gradients=zero)

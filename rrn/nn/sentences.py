@@ -7,6 +7,7 @@ import tensorflow as tf
 from rrn.nn.cells import LSTMCell
 from rrn.nn.checks import check_integers, check_shape, check_sizes, shape_of
 from rrn.nn.layers import Embedding
+from rrn.variables.shapes import known_size
 
 
 def prefix_tree(
@@ -43,7 +44,7 @@ def prefix_tree(
     num_words = tf.reduce_max(tokens) + 1
     place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
     words, parents = [], []
-    for t in range(tokens.shape[1]):
+    for t in range(known_size(tokens, 1)):
         inside = tf.where(t < lengths)[:, 0]
         keys = tf.gather(place, inside) * num_words + tf.gather(tokens[:, t], inside)
         beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
@@ -52,7 +53,7 @@ def prefix_tree(
         if fixed_shapes:
             beginnings = padded(beginnings, tf.size(lengths))
         first += tf.size(beginnings, tf.int64)
-        words.append(tf.cast(beginnings % num_words, tf.int32))
+        words.append(tf.cast(tf.math.floormod(beginnings, num_words), tf.int32))
         parents.append(tf.cast(beginnings // num_words, tf.int32))
     return {"words": tuple(words), "parents": tuple(parents[1:]), "ends": tf.cast(ends, tf.int32)}
 
@@ -108,7 +109,7 @@ class SentenceEncoder(tf.Module):
         vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
         state, levels = None, []
         for t, words in enumerate(vectors):
-            if t > 0:
+            if state is not None:
                 state = [tf.gather(s, tree["parents"][t - 1]) for s in state]
             state = self.lstm(words, state)
             levels.append(state[0])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.variables.reading import shards
+from rrn.variables.reading import Variable, shards
 
 
 class Adam(Optimizer):
@@ -27,7 +27,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        variables: Sequence[tf.Variable],
+        variables: Sequence[Variable],
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
@@ -50,8 +50,8 @@ class Adam(Optimizer):
                     var=variable.handle,
                     m=m.handle,
                     v=v.handle,
-                    beta1_power=self.beta_1**t,
-                    beta2_power=self.beta_2**t,
+                    beta1_power=tf.pow(self.beta_1, t),
+                    beta2_power=tf.pow(self.beta_2, t),
                     lr=rate,
                     beta1=self.beta_1,
                     beta2=self.beta_2,

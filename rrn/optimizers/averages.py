@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import create_slot
-from rrn.variables.reading import shards
+from rrn.variables.reading import Variable, shards
 
 
 class AveragedWeights(tf.Module):
@@ -19,7 +19,7 @@ class AveragedWeights(tf.Module):
       decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable], decay: float):
+    def __init__(self, variables: Sequence[Variable], decay: float):
         super().__init__(name="averages")
         self.decay, self.variables_ = decay, variables
         self.averages = [create_slot(variable, "average") for variable in variables]

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from rrn.optimizers.adam import Adam
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.variables.reading import shards
+from rrn.variables.reading import Variable, shards
+from rrn.variables.shapes import known_size
 from rrn.variables.sharded import ShardedVariable
 
 
@@ -39,7 +40,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        variables: Sequence[tf.Variable],
+        variables: Sequence[Variable],
         exclude: str = "",
         weight_decay: float = 0.0,
         momentum: float = 0.95,
@@ -57,13 +58,13 @@ class Muon(Optimizer):
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
         pairs = zip(shards(self.variables_), gradients, strict=True)
-        gradients = {shard.ref(): gradient for shard, gradient in pairs}
+        of_shard = {shard.ref(): gradient for shard, gradient in pairs}
         others = shards(self.adam.variables_)
-        self.adam.apply([gradients[shard.ref()] for shard in others], rate, update)
+        self.adam.apply([of_shard[shard.ref()] for shard in others], rate, update)
         for variable, m in zip(self.matrices, self.m, strict=True):
             parts = shards([variable])
             axis = variable.axis if isinstance(variable, ShardedVariable) else 0
-            part_gradients = [gradients[part.ref()] for part in parts]
+            part_gradients = [of_shard[part.ref()] for part in parts]
             if any(gradient is None for gradient in part_gradients):
                 continue
             ahead = [
@@ -71,9 +72,9 @@ class Muon(Optimizer):
                 for part_m, gradient in zip(shards([m]), part_gradients, strict=True)
             ]
             with tf.device(parts[0].device):
-                step = rate * 0.2 * max(variable.shape) ** 0.5
+                step = rate * 0.2 * max(known_size(variable, 0), known_size(variable, 1)) ** 0.5
                 change = step * orthogonalized(tf.concat(ahead, axis))
-            lengths = [part.shape[axis] for part in parts]
+            lengths = [known_size(part, axis) for part in parts]
             for part, part_change in zip(parts, tf.split(change, lengths, axis), strict=True):
                 with tf.device(part.device):
                     part.assign_sub(part_change + rate * self.weight_decay * part)
@@ -108,7 +109,7 @@ def orthogonalized(matrix: tf.Tensor) -> tf.Tensor:
     Returns:
       `[rows, columns]`: U f(S) V', in which the singular values f(S) are between 0.7 and 1.2 or so.
     """
-    upright = matrix.shape[0] > matrix.shape[1]  # products with the smaller Gram matrix
+    upright = known_size(matrix, 0) > known_size(matrix, 1)  # products with the smaller Gram matrix
     x = matrix / (tf.norm(matrix) + 1e-7)  # no singular value is above 1
     for _ in range(5):
         gram = tf.matmul(x, x, transpose_a=upright, transpose_b=not upright)

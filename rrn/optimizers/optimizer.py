@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rrn.variables.reading import map_shards
+from rrn.variables.reading import Variable, map_shards
 
 Gradient = tf.Tensor | tf.IndexedSlices | None
 
@@ -17,7 +17,7 @@ class Optimizer(tf.Module):
       name: the first part of the slots' names in checkpoints.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable], name: str):
+    def __init__(self, variables: Sequence[Variable], name: str):
         super().__init__(name=name)
         self.variables_ = variables
 
@@ -37,8 +37,8 @@ class Optimizer(tf.Module):
 
 
 def create_slot(
-    variable: tf.Variable, name: str, initial: Callable[[tf.Variable], tf.Tensor] = tf.zeros_like
-) -> tf.Variable:
+    variable: Variable, name: str, initial: Callable[[tf.Variable], tf.Tensor] = tf.zeros_like
+) -> Variable:
     """Creates a variable beside another one, on the same device and in the same shards.
 
     It is not trainable.

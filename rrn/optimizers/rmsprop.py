@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.variables.reading import shards
+from rrn.variables.reading import Variable, shards
 
 
 class RMSProp(Optimizer):
@@ -25,7 +25,7 @@ class RMSProp(Optimizer):
 
     def __init__(
         self,
-        variables: Sequence[tf.Variable],
+        variables: Sequence[Variable],
         rho: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-10,

@@ -43,5 +43,5 @@ def learning_rate(
     elif isinstance(schedule, Exponential):
         times = since_warmup / schedule.decay_updates
         stairs = isinstance(schedule, Staircase)
-        rate *= schedule.decay_rate ** (tf.floor(times) if stairs else times)
+        rate *= tf.pow(schedule.decay_rate, tf.floor(times) if stairs else times)
     return rate

@@ -32,6 +32,7 @@ def as_json(examples: Sequence[Example]) -> str:
 @functools.cache
 def _environment():
     import jinja2  # only pages need it
+    import markupsafe  # jinja2's own
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -42,7 +43,7 @@ def _environment():
     )
     environment.globals["SIDE"] = SIDE
     # "<" can begin no tag within a script.
-    environment.filters["as_json"] = lambda examples: jinja2.utils.markupsafe.Markup(
+    environment.filters["as_json"] = lambda examples: markupsafe.Markup(
         as_json(examples).replace("<", "\\u003c")
     )
     return environment

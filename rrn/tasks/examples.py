@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.nn import plain
+from rrn.nn.aggregation import Aggregation
 from rrn.nn.graphs import Graph
 from rrn.nn.messages import MessageFunction
 
@@ -35,11 +36,11 @@ def likeliest(
       probabilities: of the classes, `[classes]`.
     """
     order = np.argsort(-probabilities, kind="stable")[:most]
-    return [(words[i], float(probabilities[i])) for i in order]
+    return [(words[int(i)], float(probabilities[i])) for i in order]
 
 
 def message_strengths(
-    message_fn: MessageFunction,
+    message_fn: Aggregation,
     graph: Graph,
     states: Sequence[tf.Tensor],
     edges: tf.Tensor | None = None,
@@ -54,6 +55,7 @@ def message_strengths(
     Returns:
       The mean length |m_ij| over a node's receivers j, `[steps, nodes]`; 0 for padding.
     """
+    assert isinstance(message_fn, MessageFunction)  # the paper's, as all tasks here have it
     senders, receivers = graph.edge_list()
     lengths = []
     for hidden in states:

@@ -98,6 +98,7 @@ def training_inputs(
     def draw(seed):
         if not shares:
             return task.draw_examples(arrays, seed, batch_size)
+        assert groups is not None  # shares are of groups
         return draw_by_group(groups, shares, seed, batch_size)
 
     @tf.autograph.experimental.do_not_convert  # it would cost a second, and change what errors say

@@ -5,6 +5,7 @@ What is made of a model's outputs to be read is the task's report: see `rrn/task
 
 import abc
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class Task(abc.ABC):
         the metric out. Those that are not named here are reported in all stages.
     """
 
-    constants: ClassVar[dict[str, Any]] = {}
+    constants: Mapping[str, Any] = MappingProxyType({})
     metric_losses: ClassVar[Mapping[str, str]] = {}
     fixed_shapes: bool = False
 
@@ -154,7 +155,7 @@ class Task(abc.ABC):
         """
         return {}
 
-    def regularized(self) -> list[tf.Variable]:
+    def regularized(self) -> list[Variable]:
         """Lists the variables w, whole, in the L2 term Σ w²/2; by default none."""
         return []
 

@@ -153,7 +153,7 @@ class Checkpoints:
         self._folder = Path(folder)
         self._every_updates, self._every_seconds = every_updates, every_seconds
         self._saved_at = time.monotonic()
-        self.latest = newest_whole(folder / "last")
+        self.latest = newest_whole(self._folder / "last")
 
     def latest_update(self) -> int:
         """Finds the update of the last state, 0 if there is none."""
@@ -166,7 +166,8 @@ class Checkpoints:
           ValueError: the last state is not one of this trainer.
         """
         self.trainer = trainer
-        self.best_error = tf.Variable(np.inf, trainable=False, dtype=tf.float64, name="best_error")
+        infinite = tf.constant(np.inf, tf.float64)
+        self.best_error = tf.Variable(infinite, trainable=False, name="best_error")
         with tf.device("CPU:0"):  # no other device has strings
             run = tf.Variable(self._run, trainable=False, name="run")
         state = {"trainer": trainer, "best_error": self.best_error}

@@ -107,7 +107,7 @@ def _draw_apart(part, curves):
         axes.set_title(label, fontsize="small")
         axes.tick_params(labelsize="small", labelleft=i % columns == 0)
         axes.tick_params(labelbottom=i + columns >= len(apart))
-    if summaries:
+    if summaries and first is not None:
         part.legend(first.lines[: len(summaries)], [*summaries], loc="outside upper right")
 
 

@@ -37,6 +37,7 @@ def evaluate(request: Request, files: Files) -> None:
       ValueError: data or weights do not fit.
     """
     machines, weights = make_machines(request), files.weights
+    assert weights is not None  # see `read_files`
     if of_run := request.weights is None:
         setup = set_up(request, files, machines)
     else:
@@ -114,6 +115,7 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
 def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict[str, Any]:
     """Prints the results; returns what is written of them in results.json."""
     name, data, split = setup.request.name, setup.data, setup.request.config.evaluate.split
+    assert setup.evaluation_data is not None  # the evaluator's examples are of it
     evaluated, examples = setup.evaluation_data.path, len(evaluator.examples)
     by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
     notes = data.attributes["notes"]  # of the training data
@@ -172,6 +174,7 @@ def follow(request: Request, files: Files) -> None:
     setup = set_up(request, files, make_machines(request))
     config, valid = request.config.train, setup.arrays(setup.data, "valid")
     evaluator = setup.evaluator(valid, config.validation_examples)
+    assert request.cluster is not None  # whose evaluator this process is
     ((_, _, chief),) = chiefs = request.cluster.processes("chief")
     wait_for(chiefs, request.startup_timeout)
     for num_done, path in _new_checkpoints(setup.workdir, chief):

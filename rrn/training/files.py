@@ -41,7 +41,8 @@ def read_files(request: Request) -> Files:
     if mode == "export":
         return Files(weights=weights)
     read = functools.cache(functools.partial(_read_prepared, config.task))
-    saved_model = mode == "evaluate" and request.weights and "task" in weights.attributes
+    given = weights.attributes if request.weights and weights else {}
+    saved_model = mode == "evaluate" and "task" in given
     data = None if saved_model else read(config.data.path)
     evaluated = mode != "variables"
     evaluation = read(config.evaluate.path or config.data.path) if evaluated else None

@@ -161,7 +161,7 @@ def make_machines(request: Request) -> OneMachine | ClusterMachines:
       ValueError: flags that do not fit each other, the devices or the cluster.
     """
     tf.random.set_seed(request.config.seed)
-    if request.role == "chief":
+    if request.cluster and request.role == "chief":
         machines = ClusterMachines(
             request.cluster,
             request.sync,

@@ -97,7 +97,7 @@ class Progress:
         self.run = run
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
-        self._reported_update = None
+        self._reported_update = 0
 
     def start(self, update: int) -> None:
         """Begins to measure the rate: the time before now was spent otherwise."""

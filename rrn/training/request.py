@@ -87,7 +87,7 @@ class Request:
             )
         num_towers = _check_devices(self.devices)
         if self.cluster:
-            self._check_with_cluster()
+            self._check_with(self.cluster)
         else:
             self._check_alone(num_towers)
 
@@ -97,7 +97,7 @@ class Request:
         if self.mode == "train" and not self.sync and num_towers:
             check_several(f"--devices={self.devices}", num_towers)
 
-    def _check_with_cluster(self):
+    def _check_with(self, cluster):
         if self.mode in ("evaluate", "export"):
             raise ValueError(
                 f"--mode={self.mode} runs on one machine: without --local_cluster, TF_CONFIG"
@@ -108,7 +108,7 @@ class Request:
             raise ValueError(
                 f"--replicas_to_aggregate={number}: expected 1 to {MOST_TOWERS}, and --sync"
             )
-        if not self.sync and not self.cluster.addresses.get("ps"):
+        if not self.sync and not cluster.addresses.get("ps"):
             raise ValueError("--nosync needs parameter servers: ps=N with N of at least 1")
 
 

@@ -43,7 +43,7 @@ class Sampler(tf.Module):
             raise ValueError("error_share above 0: this task's examples are in no groups")
         self.groups = np.unique(groups)
         self.errors = tf.Variable(
-            np.ones(len(self.groups)), dtype=tf.float64, trainable=False, name="errors"
+            tf.ones(len(self.groups), tf.float64), trainable=False, name="errors"
         )
 
     def note(self, results: Results) -> None:

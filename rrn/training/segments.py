@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from rrn.tasks.task import Batch, Pair, Task
 from rrn.variables.random import ExampleRandom, fold_in
+from rrn.variables.shapes import known_size
 from rrn.variables.sharded import ShardedVariable
 
 KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
@@ -54,8 +55,8 @@ class Pool(tf.Module):
         sizes = [spec["rows"].shape[0] for spec in batch_specs]
         examples = {name: spec for name, spec in batch_specs[0].items() if name not in KEYS}
         for name, spec in examples.items():
-            shape = getattr(spec, "shape", tf.TensorShape(None))
-            if not (shape.is_fully_defined() and shape[0] == sizes[0]):
+            shape = getattr(spec, "shape", None)
+            if not (shape is not None and shape.is_fully_defined() and shape[0] == sizes[0]):
                 raise ValueError(
                     "segments needs batches with a row of known shape for each of the "
                     f"{sizes[0]} examples; {name} is {spec}"
@@ -89,7 +90,7 @@ class Pool(tf.Module):
             name: tf.cast(_part(rows, device), fresh[name].dtype)
             for name, rows in self._examples.items()
         }
-        initial = self.task.initial_state(stayed.shape[0])
+        initial = self.task.initial_state(known_size(stayed, 0))
         state = tf.nest.map_structure(
             lambda rows, fresh: tf.cast(_part(rows, device), fresh.dtype), self._state, initial
         )

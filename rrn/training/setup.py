@@ -110,8 +110,10 @@ class Setup:
         Raises:
           ValueError: see `arrays`, or the data do not fit the model.
         """
-        self.data.check_compatible(self.evaluation_data)
-        return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
+        data = self.evaluation_data
+        assert data is not None  # evaluation was asked for
+        self.data.check_compatible(data)
+        return self.arrays(data, self.request.config.evaluate.split)
 
     def inputs(self, arrays: Arrays, num_done: int = 0, **settings: Any) -> list[tf.data.Dataset]:
         """Makes each device's data set, for what follows the first `num_done` updates.
@@ -133,7 +135,8 @@ class Setup:
 
     def trainer(self, arrays: Arrays, inputs: Sequence[tf.data.Dataset]) -> Trainer:
         """Makes the trainer, and traces its updates; see `Trainer`."""
-        config, specs = self.request.config, [dataset.element_spec for dataset in inputs]
+        config = self.request.config
+        specs: list[Any] = [dataset.element_spec for dataset in inputs]
         return Trainer(
             self.task,
             config.train,
@@ -178,8 +181,12 @@ def set_up(
     Raises:
       ValueError: the data does not fit the task, or the placement of variables not the machines.
     """
-    config, data = request.config, files.data
-    data = PreparedData.of(data) if data else saved_data(files.weights)
+    config, weights = request.config, files.weights
+    if files.data:
+        data = PreparedData.of(files.data)
+    else:
+        assert weights is not None  # which have what the model needs
+        data = saved_data(weights)
     evaluation_data = data if files.evaluation is files.data else None
     if files.evaluation and not evaluation_data:
         evaluation_data = PreparedData.of(files.evaluation)

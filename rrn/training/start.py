@@ -65,7 +65,7 @@ def carry_out(request: Request, files: Files) -> None:
     from rrn.training.train import train
 
     keep_freed_memory()
-    if request.serves:
+    if request.cluster and request.serves:
         serve(request.cluster, request.startup_timeout)
     elif request.trains:
         train(request, files)

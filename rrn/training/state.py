@@ -56,13 +56,14 @@ class TrainingState(tf.Module):
             self.averages = AveragedWeights(self.model_variables, config.average_decay)
         # Beside the first variable: a worker that can reach the model can reach this counter.
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
-            self.update = tf.Variable(0, dtype=tf.int64, trainable=False, name="update")
+            self.update = tf.Variable(tf.zeros([], tf.int64), trainable=False, name="update")
         self.pool = None
         if any(stage.segments for stage in self.plan.stages):
             places = [(stand_ins or {}).get(device, device) for device in devices]
             self.pool = Pool(task, config.batch_size, places, batch_specs)
         self.sampler = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
+            assert arrays is not None  # who has the plan has the training split
             self.sampler = Sampler(task, arrays)
 
     def shares(self) -> dict[int, float] | None:
@@ -71,7 +72,7 @@ class TrainingState(tf.Module):
         It is None where the stage draws examples in the task's own way.
         """
         error_share = self.plan.stage(int(self.update)).error_share
-        return self.sampler.shares(error_share) if error_share else None
+        return self.sampler.shares(error_share) if self.sampler and error_share else None
 
     def input_settings(self) -> dict[str, Any]:
         """Says how the next batches are made: `shares` and `options` of `training_inputs`."""

@@ -81,9 +81,10 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
 
     The result's `aux` are the metrics.
     """
-    task, pool, tower = state.task, state.pool, state.towers[number]
+    task, tower = state.task, state.towers[number]
     options, carried = stage.loss_options, stage.segments
-    if carried:
+    pool, segments = state.pool if carried else None, None
+    if pool:
         with tf.device(tower.device):
             segments = pool.segments(number)
             batch, carried_state = pool.take(number, batch)
@@ -93,7 +94,7 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
     def loss_fn(encodings, batch):
         losses, outputs = task.loss(encodings, batch, random, training=True, **options)
         metrics, kept = _own_metrics(stage, task, task.metrics(batch, outputs)), None
-        if carried:
+        if carried and pool and segments is not None:
             limits = carried.max_segments, carried.leave_probability
             left, more = pool.leave(segments, batch, outputs["solved"], *limits)
             metrics, kept = {**metrics, **more}, (outputs["state"], left)
@@ -102,7 +103,7 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
     variables = [shards(objective.variables_) for objective in stage.objectives]
     result = tower_gradients(tower, task.encode, loss_fn, batch, variables)
     metrics, kept = result.aux
-    if carried:  # here, since a compiled tower changes no variable
+    if pool:  # here, since a compiled tower changes no variable
         with tf.device(tower.device):
             pool.put(number, batch, *kept)
     return dataclasses.replace(result, aux=metrics)

@@ -85,7 +85,7 @@ class SynchronousUpdates(UpdateMaker):
     """All devices together make every update, each waiting for the others."""
 
     def __init__(self, trainer: Trainer):
-        self.trainer, self._iterators = trainer, None
+        self.trainer, self._iterators = trainer, []
 
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
         self._iterators = [iter(dataset) for dataset in inputs]
@@ -164,7 +164,7 @@ class AsynchronousTowers(_WithoutWaiting):
 
     def __init__(self, trainer: Trainer, arrays: Arrays, seed: int):
         super().__init__(trainer, len(trainer.devices), arrays, seed)
-        self._iterators = None
+        self._iterators = []
         self._functions = {
             stage.name: [
                 tf.function(functools.partial(self._update, stage, number), autograph=False)
@@ -260,7 +260,7 @@ class FirstGradients(UpdateMaker):
     def __init__(self, trainer: Trainer, num_gradients: int):
         _refuse_pool(trainer, "--replicas_to_aggregate")
         self.trainer, self.num_gradients = trainer, num_gradients
-        self._iterators = None
+        self._iterators = []
         self._results, self._alive = queue.Queue(), len(trainer.devices)
         self._due, self._changed = (-1, None), threading.Condition()
         self._num_further = max(0, num_gradients - self._alive)  # than one of each worker

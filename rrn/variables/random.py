@@ -4,11 +4,16 @@ They are the same on any number of devices, and in a run that was stopped and re
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+Seed = tf.Tensor | Sequence[int]  # integers [2]
+_stateless_uniform: Any = tf.random.stateless_uniform  # its stub knows no lists and no bits
 
-def fold_in(seed: tf.Tensor | Sequence[int], *data: tf.Tensor | int) -> tf.Tensor:
+
+def fold_in(seed: Seed, *data: tf.Tensor | int) -> Seed:
     """Derives a seed from another one and some numbers.
 
     Args:
@@ -17,14 +22,15 @@ def fold_in(seed: tf.Tensor | Sequence[int], *data: tf.Tensor | int) -> tf.Tenso
     Returns:
       The derived seed, integers `[2]`.
     """
+    fold = tf.random.experimental.stateless_fold_in  # pyright: ignore[reportAttributeAccessIssue] (no stub)
     for value in data:
         # Named, since XLA would choose another algorithm by itself.
-        seed = tf.random.experimental.stateless_fold_in(seed, tf.cast(value, tf.int64), "philox")
+        seed = fold(seed, tf.cast(value, tf.int64), "philox")
     return seed
 
 
 def uniform(
-    seed: tf.Tensor | Sequence[int],
+    seed: Seed,
     shape: tf.Tensor | Sequence[int],
     minval: float = 0,
     maxval: float | None = None,
@@ -39,9 +45,9 @@ def uniform(
     """
     philox = tf.random.Algorithm.PHILOX
     if dtype != tf.float32 or (minval, maxval) not in ((0, None), (0, 1)):
-        return tf.random.stateless_uniform(shape, seed, minval, maxval, dtype, alg=philox)
+        return _stateless_uniform(shape, seed, minval, maxval, dtype, alg=philox)
     # TensorFlow's numbers, from the same bits: XLA's own are made of other bits of them.
-    bits = tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg=philox)
+    bits = _stateless_uniform(shape, seed, None, None, tf.uint32, alg=philox)
     return tf.bitcast((bits & 0x7FFFFF) | 0x3F800000, tf.float32) - 1.0
 
 
@@ -70,8 +76,8 @@ class ExampleRandom:
 
     def __init__(
         self,
-        seed: tf.Tensor | Sequence[int],
-        rows: tf.Tensor | Sequence[int],
+        seed: Seed,
+        rows: tf.Tensor | np.ndarray | Sequence[int],
         batch_size: int | None = None,
     ):
         self.seed, self.rows, self.batch_size = seed, rows, batch_size

@@ -47,7 +47,8 @@ def module_variables(module: tf.Module) -> list[Variable]:
 
     `tf.Module.trainable_variables` lists the shards of a `ShardedVariable` instead.
     """
-    found = module._flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
+    flatten = module._flatten  # pyright: ignore[reportAttributeAccessIssue] (no stub)
+    found = flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
     found = [variable for variable in found if shards([variable])[0].trainable]
     parts = {id(part) for v in found if isinstance(v, ShardedVariable) for part in v.variables}
     return [variable for variable in found if id(variable) not in parts]
@@ -75,15 +76,15 @@ class ReadingScope:
         sharded = isinstance(variable, ShardedVariable)
         key = (id(variable) if sharded else variable.ref(), dtype)
         if key not in self._tensors:
-            if sharded and dtype == variable.dtype:
+            if dtype != variable.dtype:
+                self._tensors[key] = tf.cast(self.read(variable, variable.dtype), dtype)
+            elif sharded:
                 parts = [self.read(shard, dtype) for shard in variable.variables]
                 self._tensors[key] = tf.concat(parts, variable.axis)
-            elif dtype == variable.dtype:
+            else:
                 given = self.given.get(variable.ref())
                 self._tensors[key] = tf.convert_to_tensor(variable) if given is None else given
                 self.counts[variable.ref()] = self.counts.get(variable.ref(), 0) + 1
-            else:
-                self._tensors[key] = tf.cast(self.read(variable, variable.dtype), dtype)
         return self._tensors[key]
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.training.saving.saveable_object_util import ResourceVariableSaveable
 
+from rrn.variables.shapes import known_size
+
 
 class ShardedVariable(tf.Module):
     """Variables that are the parts of a larger one, in their order along an axis.
@@ -25,7 +27,7 @@ class ShardedVariable(tf.Module):
     def __init__(self, parts: Sequence[tf.Variable], name: str, axis: int = 0):
         super().__init__()
         self._name, self.axis, self._parts = name, axis, list(parts)
-        self._lengths = [part.shape[axis] for part in parts]
+        self._lengths = [known_size(part, axis) for part in parts]
         shape = parts[0].shape.as_list()
         shape[axis] = sum(self._lengths)
         self.shape, self.dtype = tf.TensorShape(shape), parts[0].dtype
@@ -45,6 +47,8 @@ class ShardedVariable(tf.Module):
     # For `tf.train.Checkpoint`: every shard is saved, and restored, as a slice of the whole.
 
     def _gather_saveables_for_checkpoint(self):
+        slice_of = tf.Variable.SaveSliceInfo  # pyright: ignore[reportAttributeAccessIssue] (no stub)
+
         def saveables(name=self.name):
             starts = np.cumsum([0, *self._lengths])
             made = []
@@ -52,7 +56,7 @@ class ShardedVariable(tf.Module):
                 offset = [0] * self.shape.rank
                 offset[self.axis] = int(start)
                 shapes = self.shape.as_list(), offset, part.shape.as_list()
-                place = tf.Variable.SaveSliceInfo(name, *shapes).spec
+                place = slice_of(name, *shapes).spec
                 made.append(ResourceVariableSaveable(part, place, name))
             return made
 

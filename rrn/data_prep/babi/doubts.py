@@ -68,7 +68,7 @@ def _other_tasks(files: Files) -> list[str]:
     for (task, split), stories in compared.items():
         found = _shapes(stories)
         away = {other: distance(found, shapes) for other, shapes in usual.items()}
-        nearest = min(away, key=away.get)
+        nearest = min(away, key=lambda other: away[other])
         if away[nearest] < away[task] - NEARER:
             notes.append(
                 f"Task {task}: the {SPLITS[split]} file's sentences are those of task {nearest}:"

@@ -16,6 +16,7 @@ IDX_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
+Named = tuple[Path | str, np.ndarray]  # where an array is, and the array
 Digits = tuple[np.ndarray, np.ndarray]  # images [digits, 28, 28] and labels [digits], uint8
 
 
@@ -32,7 +33,7 @@ def read(path: Path) -> dict[str, Digits]:
       DataError: a file is missing or wrong; the message names it.
     """
     if path.is_dir():
-        members = {
+        members: dict[str, list[Named]] = {
             split: [(file, _read_idx(file)) for file in (_find(path, name) for name in names)]
             for split, names in IDX_FILES.items()
         }
@@ -89,7 +90,7 @@ def _read_idx(path: Path) -> np.ndarray:
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape)
 
 
-def _read_npz(path: Path) -> dict[str, tuple]:
+def _read_npz(path: Path) -> dict[str, list[Named]]:
     names = {split: (f"x_{split}", f"y_{split}") for split in IDX_FILES}
     try:
         with np.load(path) as file:

@@ -73,7 +73,7 @@ def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int |
 
 
 def check_edge_values(
-    name: str, shape: tf.TensorShape | list, values: EdgeValues, *last: int | None
+    name: str, shape: tf.TensorShape | list, values: Any, *last: int | None
 ) -> None:
     """Refuses values of edges that have not an edge shape; None is wrong, too.
 
@@ -118,7 +118,7 @@ def known_value(name: str, value: Any) -> np.ndarray:
     return np.asarray(known)
 
 
-def validate_indices(name: str, indices: np.ndarray, bound: int) -> None:
+def validate_indices(name: str, indices: np.ndarray, bound: int | np.ndarray) -> None:
     """Refuses indices that are below 0, or not below a bound.
 
     The message has the first one that is out of range, and its place.

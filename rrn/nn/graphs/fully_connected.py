@@ -86,7 +86,7 @@ class FullyConnectedGraph(GraphValue):
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
         check_nodes("FullyConnectedGraph.sum_nodes: nodes", self, nodes)
         nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
-        return tf.reduce_sum(nodes * self.mask[..., None], axis=1)
+        return tf.reduce_sum(nodes * self.mask[:, :, None], axis=1)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
         check_globals("FullyConnectedGraph.broadcast_globals_to_nodes: globals_", self, globals_)

@@ -38,7 +38,7 @@ class KnownSizes(NamedTuple):
 
     nodes: int | None = None
     graphs: int | None = None
-    edge_shape: tf.TensorShape | list = tf.TensorShape(None)
+    edge_shape: tf.TensorShape | list = tf.TensorShape(None)  # pyright: ignore[reportArgumentType]
 
 
 class Graph(abc.ABC):

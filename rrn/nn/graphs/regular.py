@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.nn.checks import check_sizes
+from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs.checks import (
     check_edges,
     check_globals,
@@ -45,7 +46,7 @@ class RegularGraph(GraphValue):
     # As JSON, not as tuples of ints, which TensorFlow would walk through at every call.
     known_text: typing.Union[str, None]  # noqa: UP007
 
-    def __init__(self, neighbours: tf.Tensor, batch: int | tf.Tensor):
+    def __init__(self, neighbours: tf.Tensor | np.ndarray, batch: int | tf.Tensor):
         self.neighbours = index_tensor("RegularGraph: neighbours", neighbours, 2)
         whole = isinstance(batch, (int, np.integer))
         if whole:
@@ -154,16 +155,17 @@ class RegularGraph(GraphValue):
 
     def _gather_senders(self, nodes):
         """`[batch, graph_nodes, size]` to `[batch, graph_nodes, k, size]`: the senders' rows."""
-        if self.edges_from is None:
+        edges_from = self.edges_from
+        if edges_from is None:
             return tf.gather(nodes, self.neighbours, axis=1)
 
-        @tf.custom_gradient
+        @custom_gradient
         def gather(nodes):
             # The gradient is a gather as well. TensorFlow's own scatters row by row, and adds up in
             # bfloat16 where its input is bfloat16.
             def gradient(edges):
-                edges = tf.reshape(edges, [-1, self.edges_from.size, edges.shape[-1]])
-                return tf.reduce_sum(tf.gather(edges, self.edges_from, axis=1), axis=2)
+                edges = tf.reshape(edges, [-1, edges_from.size, edges.shape[-1]])
+                return tf.reduce_sum(tf.gather(edges, edges_from, axis=1), axis=2)
 
             return tf.gather(nodes, self.neighbours, axis=1), gradient
 

@@ -48,13 +48,13 @@ class GraphUnion(GraphValue):
         if not isinstance(parts, (list, tuple)):
             got = type(parts).__name__
             raise ValueError(f"GraphUnion: parts must be a list of graphs, got {got}")
-        self.parts = tuple(parts)
-        for i, part in enumerate(self.parts):
+        for i, part in enumerate(parts):
             if not isinstance(part, GraphValue):
                 raise ValueError(
                     f"GraphUnion: parts[{i}] must be an rrn.nn.graphs.GraphValue, such as a "
                     f"SparseGraph, got {type(part).__name__}"
                 )
+        self.parts = tuple(part for part in parts if isinstance(part, GraphValue))
         if not self.parts:
             raise ValueError("GraphUnion: parts must hold at least one graph, got none")
         self.part_nodes = self._numbers("part_nodes", part_nodes)
@@ -64,11 +64,7 @@ class GraphUnion(GraphValue):
     def known_sizes(self) -> KnownSizes:
         sizes = [part.known_sizes() for part in self.parts]
         nodes, graphs = [size.nodes for size in sizes], [size.graphs for size in sizes]
-        return KnownSizes(
-            None if None in nodes else sum(nodes),
-            None if None in graphs else sum(graphs),
-            [size.edge_shape for size in sizes],
-        )
+        return KnownSizes(_sum(nodes), _sum(graphs), [size.edge_shape for size in sizes])
 
     def edge_shape(self) -> list:
         return [part.edge_shape() for part in self.parts]
@@ -101,7 +97,9 @@ class GraphUnion(GraphValue):
             edge_weights or none,
             strict=True,
         )
-        return tf.concat([part.message_sums(edge_fn, *rest) for part, *rest in arguments], axis=0)
+        return tf.concat(
+            [part.message_sums(edge_fn, s, r, e, w) for part, s, r, e, w in arguments], axis=0
+        )
 
     def degrees(self, edge_weights: list | None = None) -> tf.Tensor:
         check_edges("GraphUnion.degrees: edge_weights", self, edge_weights)
@@ -158,3 +156,9 @@ class GraphUnion(GraphValue):
             return index_tensor(f"GraphUnion: {name}", numbers, 1)
         check_integers(f"GraphUnion: {name}", numbers)
         return tuple(int(number) for number in numbers)
+
+
+def _sum(numbers):
+    """Their sum, None if one of them is not known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None

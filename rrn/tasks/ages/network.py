@@ -9,6 +9,7 @@ from rrn.nn.layers import MLP
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.ages.settings import Model
 from rrn.variables.reading import read
+from rrn.variables.shapes import known_size
 
 KINDS = 3  # of facts
 CLASSES = 100  # of ages and differences
@@ -43,7 +44,7 @@ class AgesNetwork(tf.Module):
         kernel.assign(tf.concat([people_and_kind, sinusoids(years), asked], axis=0))
         for readout in [self.readout, *([self.node_readout] if self.config.node_loss else [])]:
             kernel = readout.layers[-1].w
-            columns = tf.split(tf.transpose(read(kernel)), kernel.shape[1] // CLASSES)
+            columns = tf.split(tf.transpose(read(kernel)), known_size(kernel, 1) // CLASSES)
             kernel.assign(tf.transpose(tf.concat([sinusoids(part) for part in columns], axis=0)))
 
 
@@ -59,7 +60,7 @@ def sinusoids(weights: tf.Tensor) -> tf.Tensor:
     Returns:
       `[100, size]`, a sinusoid in each column.
     """
-    size = weights.shape[1]
+    size = known_size(weights, 1)
     cycles = tf.gather([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], tf.random.uniform([size], 0, 6, tf.int32))
     turns = cycles * tf.range(CLASSES, dtype=tf.float32)[:, None] / CLASSES
     waves = tf.cos(2.0 * math.pi * (turns + tf.random.uniform([size])))

@@ -51,6 +51,7 @@ def create_report(task: Ages) -> "AgesReport":
 class AgesReport(Report):
     """Accuracy by distance and step; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Ages
     quantities: ClassVar = {
         "accuracy/": Quantity("right answers by distance, %"),
         "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),

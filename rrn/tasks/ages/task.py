@@ -18,6 +18,7 @@ from rrn.tasks.ages.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
+from rrn.variables.shapes import known_size
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98
@@ -36,6 +37,9 @@ class Ages(Task):
     Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
     eight different ones, are drawn, and so is for every difference who is named first.
     """
+
+    config: Model
+    network: AgesNetwork
 
     def __init__(self, config: Model):
         super().__init__(config, AgesNetwork(config))
@@ -59,7 +63,8 @@ class Ages(Task):
           facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
           people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
         """
-        tree, told, asked = examples // PAIRS, examples // PEOPLE % PEOPLE, examples % PEOPLE
+        tree, told, asked = examples // PAIRS, examples // PEOPLE, examples
+        told, asked = (tf.math.floormod(person, PEOPLE) for person in (told, asked))
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
         distances = tf.gather_nd(arrays["distance"], tf.stack([tree, told], axis=1))
         people = tf.argsort(tf.cast(distances, tf.int32), axis=1, stable=True)
@@ -149,7 +154,7 @@ class Ages(Task):
           (the graph of the facts, their features `[nodes, size]`).
         """
         graph = RegularGraph(
-            all_others(facts["who"].shape[1]), asked.shape[0] or tf.shape(asked)[0]
+            all_others(known_size(facts["who"], 1)), asked.shape[0] or tf.shape(asked)[0]
         )
         parts = [tf.one_hot(tf.reshape(facts[n], [-1]), size) for n, size in FACT_SIZES.items()]
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def part_boundaries(
-    size_counts: Sequence[float], num_parts: int, node_cost: int = 7
+    size_counts: Sequence[float] | np.ndarray, num_parts: int, node_cost: int = 7
 ) -> tuple[int, ...]:
     """Finds the parts of a batch that make the padding cheapest.
 
@@ -21,7 +21,8 @@ def part_boundaries(
       The largest size in each part, ascending.
     """
     max_size = len(size_counts) - 1
-    best = {0: (0.0, ())}  # largest size covered so far -> (cost, boundaries)
+    # largest size covered so far -> (cost, boundaries)
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for _ in range(min(num_parts, max_size)):
         longer = dict(best)
         for start, (cost, boundaries) in best.items():

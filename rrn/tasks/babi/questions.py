@@ -36,4 +36,4 @@ def answered_alone(questions: Sequence[tuple], places: np.ndarray, answers: np.n
     answer_of[places] = answers
     others = np.bincount(places, answers != answer_of[places], minlength=len(questions))
     alone = (others == 0) & (np.bincount(places, minlength=len(questions)) >= ENOUGH)
-    return {questions[i] for i in np.flatnonzero(alone)}
+    return {questions[i] for i in np.flatnonzero(alone).tolist()}

@@ -158,7 +158,7 @@ class Texts:
         templates = {}
         for (task, number), words in found.items():
             own = names[task, number]
-            parts = tuple(name._replace(thing=0) if name in own else name for name in words)
+            parts = tuple(w._replace(thing=0) if isinstance(w, Name) else w for w in words)
             none_yet = len(templates), np.full([MOST_THINGS] * gaps, -1, np.int32)
             self.template[task, number], table = templates.setdefault((task, parts), none_yet)
             for gap, name in enumerate(own):

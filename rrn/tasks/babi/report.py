@@ -58,6 +58,7 @@ def create_report(task: Babi) -> "BabiReport":
 class BabiReport(Report):
     """Errors by task and step; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Babi
     quantities: ClassVar = {
         "error/": Quantity("wrong answers of the last step, %"),
         "tasks_failed": Quantity("tasks failed"),

@@ -6,6 +6,7 @@ encoding; the question's encoding is also every edge's feature. The answer is re
 the nodes at every step.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,10 @@ class Babi(Task):
     Raises:
       ValueError: a word comes into the training stories that the vocabulary does not have.
     """
+
+    config: Model
+    network: BabiNetwork
+    encoder: BabiEncoder
 
     def __init__(self, config: Model, data: PreparedData):
         words, shares = data.shared["vocabulary"], data.constant("fact_shares", fact_shares)
@@ -109,10 +114,10 @@ class Babi(Task):
         Four in five questions of task 18 are answered by their words. If all of its questions were
         one group, these would hide that the answers which need the story are wrong.
         """
-        arrays = {name: array.numpy() for name, array in arrays.items()}
-        questions, places = distinct_questions(arrays)
+        known = {name: array.numpy() for name, array in arrays.items()}
+        questions, places = distinct_questions(known)
         alone = np.array([question in self.answered_alone for question in questions])
-        return arrays["task"] + ALONE * alone[places]
+        return known["task"] + ALONE * alone[places]
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
         return tf.minimum(tf.gather(arrays["num_facts"], examples), self.config.max_facts)
@@ -156,11 +161,12 @@ class Babi(Task):
         question, answer, task = (
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
+        words: Mapping[str, Any] = arrays
         if training and self.config.relabel and not keep_names:
             facts, question, answer = self.relabelling.relabel(
                 random, task, facts, tf.concat(owners, 0), question, answer
             )
-            arrays = self.training_sentences
+            words = self.training_sentences
         nodes = tf.size(facts)
         facts, fact_of_node = tf.unique(facts)
         questions, question = tf.unique(question)
@@ -174,8 +180,8 @@ class Babi(Task):
             }
         return {
             **told_of,
-            "facts": self.sentences(arrays, facts),
-            "questions": self.sentences(arrays, questions),
+            "facts": self.sentences(words, facts),
+            "questions": self.sentences(words, questions),
             "fact_of_node": fact_of_node,
             "position_of_node": tf.concat(positions, 0),
             "question": question,
@@ -193,7 +199,7 @@ class Babi(Task):
             return [self.config.max_facts], [sizes.shape[0]]
         return self.boundaries, tf.searchsorted(sizes, list(self.boundaries), side="right")
 
-    def sentences(self, arrays: Arrays, sentences: tf.Tensor) -> dict[str, Any]:
+    def sentences(self, arrays: Mapping[str, Any], sentences: tf.Tensor) -> dict[str, Any]:
         """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
         tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
         chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
@@ -346,12 +352,7 @@ class Babi(Task):
         return module_variables(self.network.node_readout) if self.config.node_loss else []
 
     def regularized(self) -> list[Variable]:
-        mlps = [
-            self.network.rrn.input_fn,
-            self.network.rrn.message_fn.mlp,
-            self.network.rrn.node_fn,
-            self.network.readout,
-        ]
+        mlps = [*self.network.rrn.mlps(), self.network.readout]
         return [layer.w for mlp in mlps for layer in mlp.layers]
 
     # Answers

@@ -36,7 +36,8 @@ class ConvolutionalNetwork(tf.Module):
         self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
         for layer in self.layers():
             if config.kernel_deviation:
-                kernel = tf.random.truncated_normal(layer.w.shape, stddev=config.kernel_deviation)
+                shape = tf.shape(layer.w)
+                kernel = tf.random.truncated_normal(shape, stddev=config.kernel_deviation)
                 layer.w.assign(kernel)
             if config.initial_bias:
                 layer.b.assign(tf.fill(layer.b.shape, config.initial_bias))

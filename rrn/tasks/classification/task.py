@@ -36,6 +36,9 @@ def _average(train):
 class Classification(Task):
     """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
 
+    config: Model
+    network: ConvolutionalNetwork
+
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
         self.average = data.constant("average", _average)

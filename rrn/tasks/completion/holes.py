@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from rrn.variables.random import ExampleRandom
+from rrn.variables.shapes import known_size
 
 
 def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) -> tf.Tensor:
@@ -37,7 +38,7 @@ def cut_patches(images: tf.Tensor, hole: tf.Tensor, patch_size: int) -> tf.Tenso
     Returns:
       `[examples, patch_size, patch_size, channels]`.
     """
-    size = images.shape[1]
+    size = known_size(images, 1)
     start = hole[:, :2] + (hole[:, 2:] - patch_size) // 2
     places = tf.clip_by_value(start, 0, size - patch_size)[:, :, None] + tf.range(patch_size)
     rows = tf.gather(images, places[:, 0], axis=1, batch_dims=1)
@@ -55,7 +56,7 @@ def nearest_visible(images: tf.Tensor, hole: tf.Tensor) -> tf.Tensor:
     Returns:
       `[examples, size, size, channels]`; pixels outside the hole mean nothing.
     """
-    size = images.shape[1]
+    size = known_size(images, 1)
     place = tf.range(size)
     start, end = hole[:, :2, None], (hole[:, :2] + hole[:, 2:])[:, :, None]
     # For rows and for columns `[examples, 2, size]`: how far it is over the start and the end.
@@ -87,6 +88,6 @@ def mean_over_hole(images: tf.Tensor, hole: tf.Tensor) -> list[tf.Tensor]:
     Returns:
       The mean of |x| and that of x², both `[examples]`.
     """
-    inside = images * hole_mask(hole, images.shape[1])
-    count = tf.cast(hole[:, 2] * hole[:, 3] * images.shape[3], tf.float32)
+    inside = images * hole_mask(hole, known_size(images, 1))
+    count = tf.cast(hole[:, 2] * hole[:, 3] * known_size(images, 3), tf.float32)
     return [tf.reduce_sum(v, [1, 2, 3]) / count for v in (tf.abs(inside), inside**2)]

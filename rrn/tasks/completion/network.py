@@ -114,3 +114,18 @@ class Discriminator(tf.Module):
         """
         features = tf.concat([self.whole(images), self.patch(patches)], axis=-1)
         return self.joint(features)[:, 0]
+
+
+class CompletionModules(tf.Module):
+    """The network that completes images, and the discriminator that judges them.
+
+    Args:
+      size: the images' height and width.
+      channels: the number of their channels.
+      config: the experiment's `model`.
+    """
+
+    def __init__(self, size: int, channels: int, config: Model):
+        super().__init__(name="network")
+        self.completion = CompletionNetwork(channels, config)
+        self.discriminator = Discriminator(size, channels, config)

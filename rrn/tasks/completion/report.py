@@ -38,6 +38,7 @@ def create_report(task: Completion) -> "CompletionReport":
 class CompletionReport(Report):
     """How well holes are filled; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Completion
     quantities: ClassVar = {
         "reconstruction": Quantity("mean squared error in the hole"),
         "l1": Quantity("mean absolute error in the hole"),

@@ -43,7 +43,7 @@ from rrn.tasks.completion.holes import (
     mean_over_hole,
     nearest_visible,
 )
-from rrn.tasks.completion.network import CompletionNetwork, Discriminator
+from rrn.tasks.completion.network import CompletionModules
 from rrn.tasks.completion.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
@@ -68,13 +68,13 @@ class Completion(Task):
       ValueError: the data has no images, or holes and patches do not fit them.
     """
 
+    config: Model
+    network: CompletionModules
     metric_losses: ClassVar = {"discriminator/accuracy": "discriminator"}
 
     def __init__(self, config: Model, data: PreparedData):
-        super().__init__(config, tf.Module(name="network"))
         self.name = IMAGES[data.attributes["schema"], data.attributes["version"]]
         self.average = data.constant("average", lambda train: self._average(data.path, train))
-        self.constants = {"average": self.average}
         self.size, width, channels = self.average.shape
         smallest, largest = (round(share * self.size) for share in config.hole)
         if not 1 <= smallest <= largest:
@@ -88,9 +88,9 @@ class Completion(Task):
                 f"least model.patch_size, which must be at least the hole's {largest}; images are "
                 f"{self.size} x {width}, patch_size is {config.patch_size}"
             )
+        super().__init__(config, CompletionModules(self.size, channels, config))
+        self.constants = {"average": self.average}
         self.colour = self.average.mean(axis=(0, 1))
-        self.network.completion = CompletionNetwork(channels, config)
-        self.network.discriminator = Discriminator(self.size, channels, config)
 
     def _average(self, path, train):
         """The training split's average image `[size, size, channels]`."""

@@ -11,7 +11,7 @@ import tensorflow as tf
 from rrn.pages import SIDE, Example, Step, Table
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
-from rrn.tasks.pretty_clevr.network import one_hot_question
+from rrn.tasks.pretty_clevr.network import PrettyClevrNetwork, one_hot_question
 from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
 from rrn.tasks.pretty_clevr.task import PrettyClevr
 from rrn.tasks.report import (
@@ -24,6 +24,7 @@ from rrn.tasks.report import (
 )
 from rrn.tasks.task import Arrays
 from rrn.variables.reading import reading_scope
+from rrn.variables.shapes import known_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,6 +80,7 @@ def create_report(task: PrettyClevr) -> "PrettyClevrReport":
 class PrettyClevrReport(Report):
     """Accuracy by jumps and step; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: PrettyClevr
     quantities: ClassVar = {
         "accuracy/": Quantity("right answers by jumps, %"),
         "accuracy_by_jumps": Quantity("right answers by jumps, %", 100, "jumps"),
@@ -121,9 +123,9 @@ class PrettyClevrReport(Report):
             question = one_hot_question(batch["anchor"], batch["jumps"])
             logits, _ = network(batch, question, None)
             strengths = np.zeros(
-                [logits.shape[1], len(chosen), OBJECTS]
+                [known_size(logits, 1), len(chosen), OBJECTS]
             )  # the MLP sends no messages
-            if hasattr(network, "rrn"):
+            if isinstance(network, PrettyClevrNetwork):
                 graph, features, hidden = network.hidden_states(batch, question)
                 states = [network.rrn.input_fn(features), *hidden[:-1]]  # before every step
                 edges = tf.reshape(batch["distances"], [-1, 1])
@@ -152,11 +154,12 @@ def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> "Fi
     for axes in grid.flat:
         axes.set_axis_off()
     for i, sample in enumerate(zip(*samples.values(), strict=True)):
-        _draw_question(*grid[i // 4 * 2 :, i % 4][:2], *sample, names)
+        axes, below = grid[i // 4 * 2 :, i % 4][:2]
+        _draw_question(axes, below, names, *sample)
     return figure
 
 
-def _draw_question(axes, below, example, predicted, positions, colours, markers, order, names):
+def _draw_question(axes, below, names, example, predicted, positions, colours, markers, order):
     """One scene with its question, and the answers below; arguments are rows of the samples."""
     words = [name.replace("_", " ") for name in names]
     _, start, jumps, by_marker = question_of(example)

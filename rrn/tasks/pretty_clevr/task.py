@@ -50,6 +50,9 @@ class PrettyClevr(Task):
       ValueError: no such network, or a loss on nodes without nodes.
     """
 
+    config: Model
+    network: PrettyClevrNetwork | FlatNetwork
+
     def __init__(self, config: Model, names: Sequence[str]):
         if config.network == "mlp" and config.node_loss:
             raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
@@ -138,7 +141,10 @@ class PrettyClevr(Task):
         return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
 
     def training_only(self) -> list[Variable]:
-        return [self.network.node_kernel] if self.config.node_loss else []
+        network = self.network
+        if isinstance(network, PrettyClevrNetwork) and self.config.node_loss:
+            return [network.node_kernel]
+        return []
 
     # Answers
 

@@ -42,8 +42,11 @@ def belief_marks(
     for cell in np.flatnonzero(puzzle == 0):
         y, x = (side * place for place in divmod(cell, 9))
         for digit, right, down, size in placed(beliefs[cell]):
-            mark = {"x": round(x + side * right), "y": round(y + side * down)}
-            mark["font-size"] = round(side * size)
+            mark: dict[str, float | str] = {
+                "x": round(x + side * right),
+                "y": round(y + side * down),
+                "font-size": round(side * size),
+            }
             if solution is not None and digit != solution[cell]:
                 mark["class"] = "wrong"
             marks.append(("text", mark, str(digit)))

@@ -43,6 +43,7 @@ def create_report(task: Sudoku) -> "SudokuReport":
 class SudokuReport(Report):
     """Boards solved, by givens; see `rrn.tasks.report.Report` for what each method is for."""
 
+    task: Sudoku
     quantities: ClassVar = {
         "accuracy": Quantity("cells right, %", 100),
         "board_accuracy": Quantity("boards solved, %", 100),

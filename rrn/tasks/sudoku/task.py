@@ -63,6 +63,10 @@ def _by_board(state):
 class Sudoku(Task):
     """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
 
+    config: Model
+    network: SudokuNetwork
+    encoder: SudokuEncoder
+
     def __init__(self, config: Model):
         encoder = SudokuEncoder(config)
         super().__init__(config, SudokuNetwork(config), encoder)
@@ -114,7 +118,7 @@ class Sudoku(Task):
     def logits(
         self,
         encodings: dict[str, tf.Tensor],
-        puzzle: tf.Tensor,
+        puzzle: tf.Tensor | np.ndarray,
         num_steps: int,
         state: RecurrentState | None = None,
     ) -> tuple[tf.Tensor, RecurrentState | None]:
@@ -132,7 +136,8 @@ class Sudoku(Task):
         row, column = np.divmod(np.arange(81), 9)
         places = [tf.gather(encodings["row"], row), tf.gather(encodings["column"], column)]
         digits = tf.gather(encodings["digit"], tf.reshape(puzzle, [-1]))
-        features = tf.concat([digits, tf.tile(tf.concat(places, -1), [boards, 1])], axis=-1)
+        by_board = tf.tile(tf.concat(places, -1), tf.stack([boards, 1]))
+        features = tf.concat([digits, by_board], axis=-1)
         graph = RegularGraph(cell_neighbours(), boards)
         if state is not None:  # by cell, as the features are
             state = tf.nest.map_structure(lambda x: tf.reshape(x, [-1, *x.shape[2:]]), state)
@@ -176,12 +181,13 @@ class Sudoku(Task):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
         losses = tf.reduce_mean(losses, axis=1)
         correct = tf.cast(tf.argmax(logits, -1, tf.int32) == answers, tf.float32)
-        outputs = {"loss": losses, "cells_correct": tf.reduce_sum(correct, axis=1)}
+        cells_correct = tf.reduce_sum(correct, axis=1)
+        outputs: dict[str, Any] = {"loss": losses, "cells_correct": cells_correct}
         if not training:
             likeliest = tf.reduce_max(tf.nn.softmax(logits), axis=-1)
             outputs["confidence"] = tf.reduce_min(likeliest, axis=1)
         if state is not None:
-            solved = outputs["cells_correct"][:, -1] == 81.0
+            solved = cells_correct[:, -1] == 81.0
             outputs.update(state=state_after, solved=solved)
         return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
@@ -221,13 +227,11 @@ class Sudoku(Task):
         begin = tf.zeros([boards, 81, 10]), self.initial_state(boards)
         number = self.config.evaluation_steps // segment
         logits, _ = tf.while_loop(lambda *_: True, steps, begin, maximum_iterations=number)
-        probabilities = tf.nn.softmax(logits)[..., 1:]
+        probabilities = tf.nn.softmax(logits)[:, :, 1:]
         return {
             "solution": tf.argmax(probabilities, -1, tf.int32) + 1,
             "confidence": tf.reduce_max(probabilities, -1),
         }
 
     def regularized(self) -> list[Variable]:
-        rrn = self.network.rrn
-        mlps = [rrn.input_fn, rrn.message_fn.mlp, rrn.node_fn]
-        return [layer.w for mlp in mlps for layer in mlp.layers]
+        return [layer.w for mlp in self.network.rrn.mlps() for layer in mlp.layers]

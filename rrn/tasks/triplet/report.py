@@ -127,13 +127,14 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
     _, _, axes_ = np.linalg.svd(centred, full_matrices=False)
     places = centred @ axes_[:4].T
     figure = Figure(figsize=(10, 4.5), layout="constrained")
-    for i, axes in enumerate(figure.subplots(1, 2)):
+    panels = figure.subplots(1, 2)
+    for i, axes in enumerate(panels):
         for digit in np.unique(labels):
             points = places[labels == digit, 2 * i : 2 * i + 2]
             axes.scatter(*points.T, s=2, color=f"C{digit}", label=digit)
         axes.set(xlabel=f"principal axis {2 * i + 1}", ylabel=f"principal axis {2 * i + 2}")
     beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-    axes.legend(title="digit", fontsize="small", markerscale=4, **beside)
+    panels[-1].legend(title="digit", fontsize="small", markerscale=4, **beside)
     return figure
 
 

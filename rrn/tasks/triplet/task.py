@@ -41,6 +41,9 @@ class Triplet(Task):
       ValueError: a split has images of one digit alone.
     """
 
+    config: Model
+    network: EmbeddingNetwork
+
     def __init__(self, config: Model, data: PreparedData):
         for split, arrays in data.splits.items():
             if len(np.unique(arrays["label"])) < 2:

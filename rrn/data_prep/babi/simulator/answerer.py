@@ -48,6 +48,12 @@ def report(stories: Sequence[Story]) -> str:
     return "\n".join(lines + [f"{t:4}{n:12,}{n - wrong[t]:12,}" for t, n in sorted(asked.items())])
 
 
+def _found(match: re.Match[str] | None) -> re.Match[str]:
+    if match is None:
+        raise ValueError("a sentence of another shape")
+    return match
+
+
 # People, places and things: tasks 1-3, 5-14.
 
 
@@ -107,7 +113,7 @@ def _where_is_thing(facts: Sequence[str], question: str) -> str | None:
 
 
 def _where_before(facts: Sequence[str], question: str) -> str | None:
-    match = re.fullmatch(r"Where was the (\w+) before the (\w+)", question)
+    match = _found(re.fullmatch(r"Where was the (\w+) before the (\w+)", question))
     trail = _trail(facts, match[1])
     later = [before for before, place in itertools.pairwise(trail) if place == match[2]]
     return later[-1] if later else None
@@ -120,6 +126,7 @@ _WHO_GAVE = (  # a question that names some of giver, thing and receiver; which 
     (r"Who received the (?P<thing>\w+)", "receiver"),
     (r"Who did (?P<giver>\w+) give the (?P<thing>\w+) to", "receiver"),
 )
+_ROLES = "giver", "thing", "receiver"  # in the order of `_GIVE`
 
 
 def _who_gave(facts: Sequence[str], question: str) -> str | None:
@@ -130,7 +137,7 @@ def _who_gave(facts: Sequence[str], question: str) -> str | None:
     )
     for fact in reversed(facts):
         if match := _GIVE.fullmatch(fact):
-            gift = dict(zip(("giver", "thing", "receiver"), match.groups(), strict=True))
+            gift: dict[str, str] = dict(zip(_ROLES, match.groups(), strict=True))
             if all(gift[role] == name for role, name in named.items()):
                 return gift[asked]
     return None
@@ -157,14 +164,16 @@ def _what_carried(facts: Sequence[str], question: str) -> str | None:
     return ",".join(_belongings(facts, question.split()[-2])) or "nothing"
 
 
+_TIMES = ("yesterday", "this morning", "this afternoon", "this evening")
+
+
 def _where_before_in_time(facts: Sequence[str], question: str) -> str | None:
-    match = re.fullmatch(r"Where was (\w+) before the (\w+)", question)
+    match = _found(re.fullmatch(r"Where was (\w+) before the (\w+)", question))
     visits = []
     for fact in facts:
-        time = re.search("yesterday|this morning|this afternoon|this evening", fact.lower())[0]
+        time = _found(re.search("|".join(_TIMES), fact.lower()))[0]
         if match[1] in fact:
-            when = ("yesterday", "this morning", "this afternoon", "this evening").index(time)
-            visits.append((when, re.search(r"to the (\w+)", fact)[1]))
+            visits.append((_TIMES.index(time), _found(re.search(r"to the (\w+)", fact))[1]))
     places = [place for _, place in sorted(visits)]
     before = [a for a, b in itertools.pairwise(places) if b == match[2]]
     return before[-1] if before else None
@@ -185,21 +194,22 @@ _SIDES = {
 _SIDE = "|".join(_SIDES)
 
 
-def _placed(facts: Sequence[str]) -> list[tuple[str, str, str]]:
-    return [re.fullmatch(rf"The (.+) is ({_SIDE}) the (.+)\.", fact).groups() for fact in facts]
+def _placed(facts: Sequence[str]) -> list[tuple[str, ...]]:
+    pattern = re.compile(rf"The (.+) is ({_SIDE}) the (.+)\.")
+    return [_found(pattern.fullmatch(fact)).groups() for fact in facts]
 
 
 def _what_lies_there(facts: Sequence[str], question: str) -> str | None:
     if match := re.fullmatch(rf"What is ({_SIDE}) the (\w+)", question):
         side, known = match.groups()
         return next((a for a, s, b in _placed(facts) if (s, b) == (side, known)), None)
-    known, side = re.fullmatch(rf"What is the (\w+) ({_SIDE})", question).groups()
+    known, side = _found(re.fullmatch(rf"What is the (\w+) ({_SIDE})", question)).groups()
     x, y = _SIDES[side]
     return next((a for a, s, b in _placed(facts) if b == known and _SIDES[s] == (-x, -y)), None)
 
 
 def _is_beside(facts: Sequence[str], question: str) -> str | None:
-    one, side, two = re.fullmatch(rf"Is the (.+) ({_SIDE}) the (.+)", question).groups()
+    one, side, two = _found(re.fullmatch(rf"Is the (.+) ({_SIDE}) the (.+)", question)).groups()
     at = {one: (0, 0)}
     placed = _placed(facts)
     for _ in placed:
@@ -216,7 +226,8 @@ def _is_beside(facts: Sequence[str], question: str) -> str | None:
 
 
 def _path(facts: Sequence[str], question: str) -> str | None:
-    start, goal = re.fullmatch(r"How do you go from the (\w+) to the (\w+)", question).groups()
+    asked = re.fullmatch(r"How do you go from the (\w+) to the (\w+)", question)
+    start, goal = _found(asked).groups()
     letter = {side: name[0] for name, side in _SIDES.items() if name.endswith("h of")}
     letter |= {side: name[0] for name, side in _SIDES.items() if name in ("east of", "west of")}
     steps: dict[str, list[tuple[str, str]]] = {}
@@ -243,7 +254,7 @@ def _does_fit(facts: Sequence[str], question: str) -> str | None:
         ):
             return match[1], match[2]
         match = re.fullmatch(r"(?:The|Is the) (.+?)(?: is)? bigger than the (.+?)\.?", sentence)
-        return match[2], match[1]
+        return _found(match)[2], _found(match)[1]
 
     told = {inside(fact) for fact in facts}
 

@@ -142,7 +142,7 @@ def read(path: Path) -> dict[int, list[Story]]:
 
 
 def _stories(
-    arrays: dict[str, np.ndarray], sentences: Sequence[str], vocabulary: np.ndarray
+    arrays: dict[str, np.ndarray], sentences: list[str], vocabulary: np.ndarray
 ) -> Iterable[Story]:
     starts, support = arrays["story_start"], arrays["supporting_start"]
     of_story = np.searchsorted(arrays["story"], np.arange(len(starts)))

@@ -90,6 +90,7 @@ def ask_where_actor(tale: Tale, world: World, clause: Clause) -> bool:
     If that move names her by a pronoun, the fact that the pronoun refers to is supporting, too.
     """
     known = _whereabouts(tale, clause.actor)
+    assert known is not None  # here every event tells where its actor is
     support = [known.fact] if known.before is None else [known.before, known.fact]
     tale.ask(f"Where is {clause.actor}?", known.what, support)
     return True
@@ -105,6 +106,7 @@ def ask_whether_there(tale: Tale, world: World, clause: Clause) -> bool:
     if clause.verb in ("get", "drop"):
         return False
     known = _whereabouts(tale, clause.actor)
+    assert known is not None  # the clause itself, at least
     if known.verb == "leave":
         place = known.what
     elif tale.dice.chance(0.5):

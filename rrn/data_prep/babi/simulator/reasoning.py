@@ -4,6 +4,8 @@ Each function tells one story and derives every answer from the facts told. If a
 a relation that no fact states, the answer is inferred from several facts, which support it.
 """
 
+from collections.abc import Sequence
+
 from rrn.data_prep.babi.simulator.telling import Dice, Tale
 from rrn.data_prep.babi.simulator.world import GET, GO, ROOMS
 
@@ -22,7 +24,7 @@ def _link(neighbours: Map, place: str, direction: str, other: str) -> None:
     neighbours.setdefault(other, {})[OPPOSITE[direction]] = place
 
 
-def _line(dice: Dice, names: list[str]) -> Map:
+def _line(dice: Dice, names: Sequence[str]) -> Map:
     """Returns a map of three places, straight or bent, with the last name in the middle."""
     neighbours: Map = {}
     for end, direction in zip(names[:2], dice.shuffled(tuple(OPPOSITE)), strict=False):

@@ -159,7 +159,7 @@ class World:
         for thing in OBJECTS:
             giver = self.holder.get(thing)
             receiver = self._company(giver) if giver else None
-            if receiver:
+            if giver and receiver:
                 self.holder[thing] = receiver
                 self._tale.tell(f"{giver} {self._dice.pick(GIVE)} the {thing} to {receiver}.")
                 self._tale.note("give", giver, thing, receiver)
