@@ -5,6 +5,7 @@ foreseen is a mistake of the program and keeps its traceback.
 """
 
 import errno
+import io
 import os
 import re
 import struct
@@ -52,7 +53,8 @@ def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
 def escape_output() -> None:
     """Makes what the output cannot show no error: it is escaped, as é to \\xe9."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):  # not what takes their place in tests
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _words(error, smaller):

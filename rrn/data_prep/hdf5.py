@@ -18,6 +18,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from h5py import h5o  # pyright: ignore[reportAttributeAccessIssue] a compiled module
 
 from rrn.data_prep import DataError
 from rrn.data_prep.writing import whole
@@ -152,7 +153,8 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
       DataError: it has something else than groups and data sets, each in one place; a data set's
         values are in another file, or are fewer than its shape says; or there are too many.
     """
-    datasets, seen, groups = {}, set(), [("", file)]
+    datasets, seen = {}, set()
+    groups: list[tuple[str, h5py.Group]] = [("", file)]
     while groups:
         above, group = groups.pop()
         for name in group:
@@ -161,8 +163,8 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
                 raise DataError(f"{path}: {name}: a link to elsewhere; expected its values here")
             with _naming(path, name):
                 item = file[name]
-                place = h5py.h5o.get_info(item.id).addr
-            if place in seen or place == h5py.h5o.get_info(file.id).addr:
+                place = h5o.get_info(item.id).addr
+            if place in seen or place == h5o.get_info(file.id).addr:
                 raise DataError(f"{path}: {name}: has a second name; expected each thing once")
             seen.add(place)
             if len(seen) > MOST:

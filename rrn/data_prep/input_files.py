@@ -1,5 +1,6 @@
 """Finds, downloads and reads archives, folders and files. Nothing is unpacked on disk."""
 
+import functools
 import gzip
 import hashlib
 import http.client
@@ -148,7 +149,9 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
                     if member.name in members:
                         raise DataError(f"{path}: has two files {member.name}; keep one of them")
                     file = archive.extractfile(member)  # in blocks: its declared size may be wrong
-                    members[member.name] = b"".join(iter(lambda: file.read(BLOCK), b""))  # noqa: B023
+                    assert file is not None  # of a file
+                    read = functools.partial(file.read, BLOCK)
+                    members[member.name] = b"".join(iter(read, b""))
             while stream.read(BLOCK):  # at the end gzip compares its checksum
                 pass
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error) as error:

@@ -169,7 +169,7 @@ class Checkpoints:
         infinite = tf.constant(np.inf, tf.float64)
         self.best_error = tf.Variable(infinite, trainable=False, name="best_error")
         with tf.device("CPU:0"):  # no other device has strings
-            run = tf.Variable(self._run, trainable=False, name="run")
+            run = tf.Variable(tf.constant(self._run), trainable=False, name="run")
         state = {"trainer": trainer, "best_error": self.best_error}
         checkpoint = tf.train.Checkpoint(**state, run=run)
         _tidy(self._folder / "last")

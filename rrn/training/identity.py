@@ -98,7 +98,8 @@ def digest(run: Mapping[str, Any]) -> str:
       16 hexadecimal digits.
     """
     fields = _compared(run)
-    fields.pop(_length_field(fields), None)
+    if length := _length_field(fields):
+        del fields[length]
     text = json.dumps(fields, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -106,7 +107,8 @@ def digest(run: Mapping[str, Any]) -> str:
 def num_updates(run: Mapping[str, Any]) -> Any:
     """Finds the number of updates of a run's last stage; None if it is not said."""
     fields = flatten(run)
-    return fields.get(_length_field(fields))
+    length = _length_field(fields)
+    return fields[length] if length else None
 
 
 def _length_field(fields):

@@ -31,8 +31,8 @@ _SECTION = re.compile(r"\[([A-Za-z]\w*)\]")
 _TITLE = re.compile(r"(grid|puzzle|sudoku|board|game)\W{0,3}\d{0,9}\W{0,3}", re.IGNORECASE)
 _JOINT, _STROKE = "[|.:'`,+*]", "[-=_]{3,}"
 _RULED = re.compile(f"{_JOINT}{{0,3}}{_STROKE}({_JOINT}{{1,3}}{_STROKE})*{_JOINT}{{0,3}}")
-_DRAWN = dict.fromkeys(range(0x2500, 0x2580), "-") | dict.fromkeys(map(ord, "│┃║"), "|")
-_DRAWN[ord("\N{BYTE ORDER MARK}")] = None
+_DRAWN: dict[int, str | None] = {ord("\N{BYTE ORDER MARK}"): None}
+_DRAWN |= dict.fromkeys(range(0x2500, 0x2580), "-") | dict.fromkeys(map(ord, "│┃║"), "|")
 _WORDS = re.compile(r"[\s,;:|#>=\"']+")
 _BRACKETS = re.compile(r"[\[\](){}]")
 _BETWEEN = re.compile(r"[\s|\"'`,;\[\](){}]")  # what may be between cells
@@ -155,8 +155,10 @@ class _Table(NamedTuple):
         cells = _cells(fields[self.puzzle], 81)
         if cells is None:
             raise _misfit(number, fields[self.puzzle])
-        has_solution = self.solution is not None and self.solution < len(fields)
-        return Found(number, cells, fields[self.solution].strip() if has_solution else "")
+        solution = ""
+        if self.solution is not None and self.solution < len(fields):
+            solution = fields[self.solution].strip()
+        return Found(number, cells, solution)
 
 
 def _heading(text):

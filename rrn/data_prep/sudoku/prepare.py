@@ -262,11 +262,11 @@ def _checksum(path):
 
 def _training_examples(path, refused):
     """The training split of a prepared Sudoku file, without puzzles of the kinds refused."""
-    attributes, datasets = hdf5.read(path)
-    if attributes["schema"] != "sudoku":
-        found = attributes["schema"]
+    contents = hdf5.read(path)
+    if (found := contents.attributes["schema"]) != "sudoku":
         raise DataError(f"--mixed {path}: holds {found!r}; expected a prepared Sudoku file")
-    train = {n.removeprefix("train/"): a for n, a in datasets.items() if n.startswith("train/")}
+    datasets = contents.datasets.items()
+    train = {n.removeprefix("train/"): a for n, a in datasets if n.startswith("train/")}
     solutions, _ = solve(train["pool"], max_solutions=1)
     kept = ~np.isin(fingerprints(train["pool"], solutions), refused)[train["pool_puzzle"]]
     return {name: array if name == "pool" else array[kept] for name, array in train.items()}

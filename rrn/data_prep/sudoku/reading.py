@@ -140,7 +140,7 @@ def read_puzzles(puzzles: Any, name: Callable[[int], str] = "puzzle {}".format) 
       DataError: what is wrong, and with which puzzle.
     """
     if isinstance(puzzles, os.PathLike):
-        return read_files([puzzles]).digits
+        return read_files([Path(puzzles)]).digits
     if isinstance(puzzles, str):
         return read_text(puzzles, name(1))
     boards = _as_array(puzzles)

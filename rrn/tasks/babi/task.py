@@ -400,12 +400,12 @@ class Babi(Task):
         tf.debugging.assert_positive(numbers, "a story has no fact")
         mask = place < tf.cast(numbers, tf.int32)[:, None]
         fact = tf.cast(facts.row_starts(), tf.int32)[:, None] + place
-        *fact_tokens, fact_unknown = token_ids(facts.values, vocabulary)
-        *question_tokens, question_unknown = token_ids(question, vocabulary)
+        fact_ids, fact_lengths, fact_unknown = token_ids(facts.values, vocabulary)
+        question_ids, question_lengths, question_unknown = token_ids(question, vocabulary)
         unknown = tf.concat([facts.with_values(fact_unknown), question_unknown[:, None]], axis=1)
         batch = {
-            "facts": prefix_tree(*fact_tokens),
-            "questions": prefix_tree(*question_tokens),
+            "facts": prefix_tree(fact_ids, fact_lengths),
+            "questions": prefix_tree(question_ids, question_lengths),
             "fact_of_node": tf.reshape(tf.where(mask, fact, 0), [-1]),
             "position_of_node": tf.tile(place[0], [stories]),
             "question": tf.range(stories),

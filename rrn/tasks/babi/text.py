@@ -54,7 +54,7 @@ def token_ids(
     return ids.to_tensor(shape=[None, MAX_WORDS]), lengths, unknown
 
 
-def joined(texts: tf.RaggedTensor) -> tf.Tensor:
+def joined(texts: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
     """Joins the texts of each row, those that are not empty, with a space between them.
 
     Args:

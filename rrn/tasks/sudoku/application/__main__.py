@@ -26,6 +26,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from absl import app, flags
 
@@ -81,7 +82,7 @@ def parse_flags(argv: Sequence[str]) -> list[str]:
     return arguments
 
 
-def _end(what):
+def _end(what) -> NoReturn:
     print(f"error: {what}", file=sys.stderr)
     sys.exit(USAGE)
 

@@ -92,7 +92,7 @@ def _draw_beliefs(puzzle, beliefs, caption):
         draw.line((1 + CELL * i, 0, 1 + CELL * i, 9 * CELL + 2), fill=128, width=3)
         draw.line((0, 1 + CELL * i, 9 * CELL + 2, 1 + CELL * i), fill=128, width=3)
     draw.text((6, 9 * CELL + 3 + CAPTION / 2), caption, 0, _font(15), anchor="lm")
-    image = image.point(lambda value: value & 0b11111000)  # fewer shades, a smaller file
+    image = image.point([value & 0b11111000 for value in range(256)])  # fewer shades
     image.putpalette(
         [
             round(dark + (light - dark) * (value % 128 // 8) / 15)

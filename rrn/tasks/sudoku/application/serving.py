@@ -171,6 +171,7 @@ class Handler(BaseHTTPRequestHandler):
                 if not self._is_waiting():
                     return None
             try:
+                assert server.solve is not None  # before it serves
                 return server.solve(digits, int(turn), self._is_waiting)
             finally:
                 server.one_at_a_time.release()
