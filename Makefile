@@ -7,7 +7,7 @@ BABI ?= $(firstword $(wildcard data/tasks_1-20_v1-2.tar.gz ../shared/data/babi/t
 # The lowest Python that is declared.
 PYTHON_LOWEST ?= python3.10
 
-.PHONY: setup run test lint wheel test-lowest
+.PHONY: setup run test lint docs wheel test-lowest
 
 setup: .venv/installed
 
@@ -38,6 +38,12 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+# The documentation with the API as a site, in site/: every link is checked.
+docs: setup
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build
 
 # Builds the wheel, and tries it in an empty environment: about 5 minutes and a network.
 wheel: setup

@@ -49,7 +49,6 @@ def listening_only_on(host: str, port: int) -> Iterator[None]:
 
     Args:
       host: the name of the address.
-      port: the port.
 
     Raises:
       ConnectionError: `port` is open on another address when the scope ends. This happens where the

@@ -135,7 +135,7 @@ class Task(abc.ABC):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Runs the network and computes the losses.
 
-        The stages of training may set further arguments, which `options` declares.
+        The stages of training may set further arguments, which the config's `LOSS_OPTIONS` has.
 
         Args:
           training: whether the losses are for training; in evaluation nothing is dropped.

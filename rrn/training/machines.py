@@ -22,7 +22,7 @@ from rrn.training.worker_updates import (
 
 
 def is_compiled(jit: str, devices: Sequence[str]) -> bool:
-    """Decides whether towers are compiled: "on", "off", or "auto", if all devices are GPUs."""
+    """Decides whether towers are compiled: "on", "off", or "auto": if all devices are GPUs."""
     return jit == "on" or (jit == "auto" and all("GPU" in device for device in devices))
 
 

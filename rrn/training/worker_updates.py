@@ -27,11 +27,7 @@ def count_up(variable: tf.Variable) -> tf.Tensor:
 
 
 class UpdateMaker(abc.ABC):
-    """What makes a trainer's updates: all devices together, or each by itself.
-
-    Attributes:
-      trainer: the trainer.
-    """
+    """What makes a trainer's updates: all devices together, or each by itself."""
 
     trainer: Trainer
 
