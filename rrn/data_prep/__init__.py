@@ -12,6 +12,7 @@ Modules:
   options: what holds of the options of all commands
   progress: shows how far a long computation is
   failures: what can fail and is foreseen, in a line; main.py uses it, too
+  writing: writes files and folders that appear whole or not at all
 
 A data set is a package with a module `prepare`, which has `add_arguments(parser)` and `run(args)`
 and describes the file that it writes, and a module `schema`, whose `check` validates the arrays of

@@ -17,5 +17,6 @@ Modules:
   readout: one answer for each graph, its loss and accuracy
   loops: many steps as a loop that XLA compiles once
   recompute: activations that are computed again in the backward pass
+  gradients: gradients of one's own, with their types
   checks: wrong calls, named
 """

@@ -7,6 +7,7 @@ Modules:
   train: the program that trains
   evaluate: the program that evaluates, and the one that follows a cluster's chief
   inspect: the program that lists variables and what towers have of their own
+  identity: what a run is, which all of its parts hold
   setup: what the three share: a task with its variables in their places
   step: one update on one page
   state: what updates change: variables, averages, carried examples

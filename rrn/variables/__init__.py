@@ -3,6 +3,7 @@
 Modules:
   reading: variables that are read once in an update, however many steps use them
   sharded: a variable in several places
+  shapes: sizes that are known when a function is traced
   random: draws keyed by seed, update and example
   recorder: what towers read and make, to be shown
 """
