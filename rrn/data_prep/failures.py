@@ -51,7 +51,7 @@ def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
 
 
 def escape_output() -> None:
-    """Makes what the output cannot show no error: it is escaped, as é to \\xe9."""
+    """Makes what the output cannot show no error: it is escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not what takes their place in tests
             stream.reconfigure(errors="backslashreplace")

@@ -1,6 +1,4 @@
-"""The boards on which the network works: which puzzles they are of, how they are turned, and what
-was found.
-"""
+"""The boards on which the network works: their puzzles, how they are turned, what was found."""
 
 import collections
 import dataclasses
