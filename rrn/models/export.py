@@ -67,10 +67,14 @@ def _save(model, folder, compiled):
     specs = model.inputs()
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
-    @tf.function(input_signature=[specs], autograph=False, jit_compile=compiled or None)
-    def predict(inputs):
+    @tf.function(autograph=False, jit_compile=compiled or None)
+    def answers(inputs):
         with reading_scope():
-            return model.predict(inputs)
+            return model.answers(inputs)
+
+    @tf.function(input_signature=[specs], autograph=False)
+    def predict(inputs):
+        return answers(model.checked(inputs))  # XLA leaves out what is checked in the run
 
     @tf.function(input_signature=named, autograph=False)
     def serve(*values):
