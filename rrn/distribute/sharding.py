@@ -78,8 +78,15 @@ def round_robin(lengths: Sequence[Length], num_servers: int) -> Plan:
 
 
 def fixed_shards(lengths: Sequence[Length], num_servers: int) -> Plan:
-    """Cuts every variable into as many shards as there are servers, or slices if it has fewer."""
-    return _deal(lengths, num_servers, lambda variable: min(num_servers, variable.length))
+    """Cuts every variable into as many shards as there are servers, or slices if it has fewer.
+
+    A variable without values is one shard.
+    """
+
+    def count(variable):
+        return min(num_servers, variable.length) if variable.bytes else 1
+
+    return _deal(lengths, num_servers, count)
 
 
 def _deal(lengths, num_servers, num_shards):
@@ -105,6 +112,9 @@ def balanced(lengths: Sequence[Length], num_servers: int) -> Plan:
     plan = [[] for _ in lengths]
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n].bytes):
         (axis, length, size), first = lengths[number], 0
+        if not size:  # nothing to cut
+            plan[number].append(Shard(loads.index(min(loads)), axis, 0, length))
+            continue
         slice_bytes = size / length
         while first < length:
             server = loads.index(min(loads))
@@ -150,7 +160,7 @@ def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int
     """Counts the bytes that a plan puts on each server."""
     loads = [0] * num_servers
     for variable, shards in zip(variables, plan, strict=True):
-        total = sum(shard.length for shard in shards)
+        total = sum(shard.length for shard in shards) or 1
         for shard in shards:
             loads[shard.server] += variable.bytes * shard.length // total
     return loads
@@ -159,7 +169,8 @@ def server_bytes(plan: Plan, variables: Sequence[VariableSize], num_servers: int
 def imbalance(plan: Plan, variables: Sequence[VariableSize], num_servers: int) -> float:
     """Measures how unevenly a plan fills the servers.
 
-    It is the largest server's bytes over the servers' mean: 1 is even, `num_servers` the worst.
+    It is the largest server's bytes over the servers' mean: 1 is even, also where there are no
+    bytes, and `num_servers` the worst.
     """
     loads = server_bytes(plan, variables, num_servers)
-    return max(loads) * num_servers / sum(loads)
+    return max(loads) * num_servers / sum(loads) if sum(loads) else 1.0

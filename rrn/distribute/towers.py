@@ -119,7 +119,15 @@ def tower_gradients(
       batch: the tower's own batch, a nest of tensors.
       variables: for each loss a list of the variables of which to take its gradients. They may be
         variables that `encode` reads, that `loss_fn` reads, or both.
+
+    Returns:
+      The losses, their gradients, and what else `loss_fn` returned.
+
+    Raises:
+      ValueError: `variables` is no list of lists of TensorFlow's variables, or `loss_fn` returns
+        something else than a pair with a scalar loss for each of these lists.
     """
+    _check_variables(variables)
     tower = Tower(tower) if isinstance(tower, str) else tower
     note("inputs", batch, tower.encoder_device)
     with (
@@ -146,7 +154,7 @@ def tower_gradients(
             own_encodings = tf.nest.pack_sequence_as(encodings, leaves)
             if tower.encodes_itself:
                 own_encodings = encode(batch)
-            losses, aux = loss_fn(own_encodings, batch)
+            losses, aux = _checked_losses(loss_fn(own_encodings, batch), len(variables))
         targets = [[given.get(v.ref(), v) for v in own] for own in variables]
         parts = [
             tape.gradient(loss, (own, sources)) for loss, own in zip(losses, targets, strict=True)
@@ -188,6 +196,51 @@ def tower_outputs(
             return function(encode(batch) if tower.encodes_itself else encodings, batch)
 
     return tower.run(outputs_on_device)
+
+
+def _check_variables(variables):
+    """Refuses what is no list of variables for each loss."""
+    name = "tower_gradients: variables"
+    if not isinstance(variables, (list, tuple)):
+        got = type(variables).__name__
+        raise ValueError(f"{name} must be a list of lists, one for each loss, got a {got}")
+    for i, own in enumerate(variables):
+        if not isinstance(own, (list, tuple)):
+            raise ValueError(
+                f"{name}[{i}] must be the list of the variables of losses[{i}], got a "
+                f"{type(own).__name__}; of one loss it is [variables]"
+            )
+        for j, variable in enumerate(own):
+            if not isinstance(variable, tf.Variable):
+                got, is_keras = type(variable), type(variable).__module__.startswith("keras")
+                hint = "; of a Keras variable give its `value`" if is_keras else ""
+                raise ValueError(
+                    f"{name}[{i}][{j}] must be a tf.Variable, got a {got.__name__}{hint}"
+                )
+
+
+def _checked_losses(returned, number):
+    """(losses, aux) as `loss_fn` returned them; refuses losses that are no scalars."""
+    if not isinstance(returned, (list, tuple)) or len(returned) != 2:
+        got = type(returned).__name__
+        raise ValueError(f"tower_gradients: loss_fn must return a pair (losses, aux), got a {got}")
+    losses, aux = returned
+    if not isinstance(losses, (list, tuple)) or len(losses) != number:
+        got = f"{len(losses)} losses" if isinstance(losses, (list, tuple)) else type(losses)
+        raise ValueError(
+            "tower_gradients: loss_fn must return a list with a loss for each of the "
+            f"{number} lists of variables, got {got}"
+        )
+    for i, loss in enumerate(losses):
+        if not tf.is_tensor(loss) or not loss.dtype.is_floating:
+            got = loss.dtype.name if tf.is_tensor(loss) else type(loss).__name__
+            raise ValueError(f"tower_gradients: losses[{i}] must be a tensor of floats, got {got}")
+        if not loss.shape.is_compatible_with([]):
+            raise ValueError(
+                f"tower_gradients: losses[{i}] must be a scalar, got shape {loss.shape}; of losses "
+                "by example take tf.reduce_mean"
+            )
+    return losses, aux
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):

@@ -67,12 +67,16 @@ def _save(model, folder, compiled):
     specs = model.inputs()
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
-    def predict(inputs):
+    def answer(inputs):
         with reading_scope():
-            return model.predict(inputs)
+            return model.answers(inputs)
 
-    jit = compiled or None
-    traced = tf.function(predict, input_signature=[specs], autograph=False, jit_compile=jit)
+    answers = tf.function(answer, autograph=False, jit_compile=compiled or None)
+
+    def predict(inputs):
+        return answers(model.checked(inputs))  # XLA leaves out what is checked in the run
+
+    traced = tf.function(predict, input_signature=[specs], autograph=False)
 
     @tf.function(input_signature=named, autograph=False)
     def serve(*values):

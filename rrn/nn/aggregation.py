@@ -65,9 +65,9 @@ class Aggregation(tf.Module):
                 f"{name} was made for edge_size={self.edge_size} and "
                 f"global_size={self.global_size}, got edges={got[0]} and globals_={got[1]}"
             )
-        check_edges(f"{name}: edges", graph, edges, self.edge_size)
+        edges = check_edges(f"{name}: edges", graph, edges, self.edge_size)
         if globals_ is not None:
-            check_globals(f"{name}: globals_", graph, globals_, self.global_size)
+            globals_ = check_globals(f"{name}: globals_", graph, globals_, self.global_size)
         return edges, globals_
 
     def __call__(
@@ -167,7 +167,7 @@ class EdgeMessages(Aggregation):
     def prepare(
         self, graph: Graph, edges: EdgeValues | None = None, globals_: tf.Tensor | None = None
     ) -> PreparedEdges:
-        super().prepare(graph, edges, globals_)
+        edges, globals_ = super().prepare(graph, edges, globals_)
         senders, receivers, present = graph.edge_ends()
         if present is not None:
             present = tf.cast(present, tf.float32)
@@ -185,8 +185,8 @@ class EdgeMessages(Aggregation):
         prepared: PreparedEdges,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
-        check_nodes("EdgeMessages: nodes", graph, nodes)
-        check_edges("EdgeMessages: edge_weights", graph, edge_weights)
+        nodes = check_nodes("EdgeMessages: nodes", graph, nodes)
+        edge_weights = check_edges("EdgeMessages: edge_weights", graph, edge_weights)
         nodes = tf.cast(nodes, tf.float32)  # gradients of a gather are added up in its type
         ends = (tf.gather(nodes, places) for places in (prepared.senders, prepared.receivers))
         ends = (tf.cast(rows, self.compute_dtype) for rows in ends)

@@ -28,6 +28,9 @@ def check_numbers(name: str, value: Any) -> tf.DType:
 
     Returns the numbers' type.
     """
+    if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
+        got = type(value).__name__
+        raise ValueError(f"{name} must be a tensor or an array of numbers, got a {got}")
     try:
         dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
     except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors

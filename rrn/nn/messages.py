@@ -64,7 +64,7 @@ def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
       A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or None
       if there is no faster way for this graph and MLP.
     """
-    if isinstance(graph, RegularGraph):
+    if isinstance(graph, RegularGraph) and graph.neighbours.shape.num_elements() != 0:
         if ReluSums.suits(graph, mlp, edge_size):
             return ReluSums(graph)
         if EdgeLayerSums.suits(graph, mlp, edge_size):
@@ -146,7 +146,7 @@ class MessageFunction(Aggregation):
           next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
             multiplied; None for no multiplication.
         """
-        super().prepare(graph, edges, globals_)
+        edges, globals_ = super().prepare(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         sizes = [self.node_size, self.node_size, self.edge_size, self.global_size]
         sender_kernel, receiver_kernel, edge_kernel, global_kernel = first.split_kernel(sizes)
@@ -189,7 +189,7 @@ class MessageFunction(Aggregation):
         """
         sizes = [graph.known_sizes().nodes, self.node_size]
         check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
-        check_edges("MessageFunction: edge_weights", graph, edge_weights)
+        edge_weights = check_edges("MessageFunction: edge_weights", graph, edge_weights)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
         senders = first.product(nodes, prepared.sender_kernel)

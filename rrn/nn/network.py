@@ -211,7 +211,7 @@ class RecurrentRelationalNetwork(tf.Module):
             graph, or messages are to be dropped without `uniform`.
         """
         check_sizes("RecurrentRelationalNetwork", num_steps=num_steps)
-        self._check_values(graph, features)
+        features = self._checked(graph, features)
         _check_dropout("RecurrentRelationalNetwork", edge_keep_probability, uniform)
         x = self.input_fn(features)
         prepared = self._prepare(graph, x, edges, globals_)
@@ -267,11 +267,12 @@ class RecurrentRelationalNetwork(tf.Module):
         (_, carried), states = loop(turn, begin, constants, num_steps // block, shape)
         return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), carried
 
-    def _check_values(self, graph, features):
-        """Refuses features that do not fit the network or the graph."""
+    def _checked(self, graph, features):
+        """Features as a tensor; refuses those that do not fit the network or the graph."""
         check_graph("RecurrentRelationalNetwork", graph)
         name, axes = "RecurrentRelationalNetwork: features", "[nodes, input_size]"
         check_shape(name, features, axes, [graph.known_sizes().nodes, self.input_size])
+        return tf.convert_to_tensor(features)
 
     def _first_state(self, x):
         """The node update's (h, c) before the first step, of x `[nodes, hidden_size]`."""

@@ -4,6 +4,7 @@ Modules:
   task: the base class of tasks: inputs, model, loss
   report: the base class of reports: results, table, figures, examples
   inputs: from a split's arrays to one input pipeline for each device
+  checks: what `predict` is given, compared with what a task declares
   examples: what the examples of several reports are made of
 
 A task is a file here, or a folder with a file task.py, that defines `create_task`; its first line

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.config import ModelSettings
+from rrn.tasks.checks import Range, checked_inputs
 from rrn.variables.random import ExampleRandom, uniform
 from rrn.variables.reading import Variable
 
@@ -170,10 +171,53 @@ class Task(abc.ABC):
         """
         return {}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ranges(self) -> dict[str, Range]:
+        """Says which values `predict` takes.
+
+        Returns:
+          name -> (lowest, highest) of the inputs that not all values of their type are right for:
+          numbers, or lists with one for each place of the last axis. By default nothing.
+        """
+        return {}
+
+    def predict(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         """Answers, without data sets and draws. `rrn.models.export` writes it as a SavedModel.
 
-        It takes what `inputs` says, and returns name -> tensor; the first axis counts examples.
+        Args:
+          inputs: name -> a tensor, an array or nested lists, as `inputs` and `ranges` say.
+
+        Returns:
+          What `answers` returns.
+
+        Raises:
+          ValueError: the inputs are not as declared.
+          NotImplementedError: the task has no `predict`.
+        """
+        return self.answers(self.checked(inputs))
+
+    def checked(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """Takes what `predict` is given, and refuses what is not as `inputs` and `ranges` say.
+
+        Args:
+          inputs: as of `predict`.
+
+        Returns:
+          name -> tensor of the declared type.
+
+        Raises:
+          ValueError: the inputs are not as declared.
+        """
+        name = f"{type(self).__name__}.predict"
+        return checked_inputs(name, self.inputs(), self.ranges(), inputs)
+
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Answers for `predict`, which has checked what it is given.
+
+        Args:
+          inputs: name -> tensor, as `inputs` and `ranges` say.
+
+        Returns:
+          name -> tensor, of which the first axis counts examples.
 
         Raises:
           NotImplementedError: the task has no `predict`.

@@ -143,3 +143,15 @@ def test_a_convolution_of_three_rows_is_not_cut_evenly_by_rows():
 def test_an_unknown_policy_or_axis_is_an_error(policy, axis, message):
     with pytest.raises(ValueError, match=message):
         place(policy, SMALL, 2, axis)
+
+
+@pytest.mark.parametrize(("policy", "axis"), list(axis_choices()))
+def test_a_variable_without_values_is_one_empty_shard(policy, axis):
+    for variables in [size("none", 0)], [size("none", 0, 3), size("a", 4, 2), size("no", 2, 0)]:
+        plan = place(policy, variables, 2, axis)
+        for variable, shards in zip(variables, plan, strict=True):
+            cut = shards[0].axis
+            assert sum(s.length for s in shards) == variable.shape[cut]
+            assert len(shards) == 1 or variable.bytes
+        assert sum(server_bytes(plan, variables, 2)) == sum(v.bytes for v in variables)
+        assert imbalance(plan, variables, 2) >= 1

@@ -1,5 +1,6 @@
 """Towers: where every matrix product runs, and that N devices do what one does."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -348,3 +349,38 @@ def test_an_encoder_without_variables_works(encode):
         if ours is not None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     assert towers["tower 0"].reads == {network.w.ref(): 1, network.b.ref(): 1}
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda v, x: ([v * x], None), r"losses\[0\] must be a scalar.*\(8,\).*reduce_mean"),
+        (lambda v, x: (tf.reduce_mean(v * x), None), "must return a list with a loss for each"),
+        (lambda v, x: [tf.reduce_mean(v * x)], r"must return a pair \(losses, aux\)"),
+        (lambda v, x: (2 * [tf.reduce_mean(v * x)], None), "1 lists of variables, got 2 losses"),
+        (lambda v, x: ([1.0], None), r"losses\[0\] must be a tensor of floats, got float"),
+    ],
+)
+def test_what_is_no_loss_is_named(returned, message):
+    v = tf.Variable([1.0])
+    with pytest.raises(ValueError, match=message):
+        tower_gradients("/cpu:0", lambda x: {}, lambda _, x: returned(v, x), tf.ones([8]), [[v]])
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        (lambda v: [v], r"variables\[0\] must be the list of the variables .*; of one loss it is"),
+        (lambda v: v, "variables must be a list of lists"),
+        (lambda v: [[v.value()]], r"variables\[0\]\[0\] must be a tf.Variable, got a Eager"),
+        (lambda v: [[keras.Variable([1.0])]], "tf.Variable.*of a Keras variable give its `value`"),
+    ],
+)
+def test_what_is_no_variable_is_named(variables, message):
+    v = tf.Variable([1.0])
+
+    def loss_fn(_, x):
+        return [tf.reduce_mean(v * x)], None
+
+    with pytest.raises(ValueError, match=message):
+        tower_gradients("/cpu:0", lambda x: {}, loss_fn, tf.ones([8]), variables(v))

@@ -135,12 +135,30 @@ def test_a_saved_model_answers_as_the_model_does(name, request, tmp_path):
                 np.testing.assert_allclose(outputs[output], value, atol=1e-6)
             else:
                 np.testing.assert_array_equal(outputs[output], value)
+    # What is wrong is refused by both.
+    for changed in wrong_inputs(task, inputs):
+        with pytest.raises(ValueError, match=rf"{type(task).__name__}.predict: "):
+            task.predict(changed)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\.predict: .* must be "):
+            saved.predict(changed)
     # The way of evaluation gives the same.
     output, reference = evaluated(name, task, batch)
     compare = assert_close if reference.dtype.is_floating else np.testing.assert_array_equal
     compare(expected[output], reference)
     about = json.loads((tmp_path / "saved/assets.extra/model.json").read_text())
     assert about["task"] == name and about["data"]["file"] == data.path.split("/")[-1]
+
+
+def wrong_inputs(task, inputs):
+    """Inputs with one value too large or too small, and inputs of different numbers of examples."""
+    for name, (lowest, highest) in task.ranges().items():
+        dtype, shape = inputs[name].dtype, inputs[name].shape
+        for bound, step in (lowest, -1), (highest, 1):
+            outside = np.broadcast_to(bound, shape[-1:]) + step
+            first = tf.cast(tf.broadcast_to(outside, [1, *shape[1:]]), dtype)
+            yield {**inputs, name: tf.concat([first, inputs[name][1:]], axis=0)}
+    for name in list(inputs)[1:]:
+        yield {**inputs, name: inputs[name][:1]}
 
 
 SCRIPT = """

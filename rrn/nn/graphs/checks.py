@@ -22,7 +22,8 @@ def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
     try:
         tensor = tf.convert_to_tensor(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}") from None
+        hint = "; all rows must have the same length" if isinstance(value, (list, tuple)) else ""
+        raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}{hint}") from None
     check_rank(name, tensor, rank)
     check_integers(name, tensor)
     known = tf.get_static_value(tensor) if rank == 0 or tensor.dtype != tf.int32 else None
@@ -47,62 +48,118 @@ def check_graph(name: str, graph: Any) -> None:
         raise ValueError(f"{name}: graph must be an rrn.Graph, got {type(graph).__name__}")
 
 
-def check_nodes(name: str, graph: Graph, nodes: tf.Tensor) -> None:
-    """Refuses values that are not `[nodes, size]`, one row for each node of a graph."""
+def check_nodes(name: str, graph: Graph, nodes: Any) -> tf.Tensor:
+    """Takes values of nodes, and refuses those that are not one row for each node of a graph.
+
+    Args:
+      name: the function and the argument.
+      graph: the graph.
+      nodes: what should be `[nodes, size]`, a tensor, an array or nested lists.
+
+    Returns:
+      The values as a tensor.
+
+    Raises:
+      ValueError: the values have another shape.
+    """
     check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
+    return tf.convert_to_tensor(nodes)
 
 
-def check_globals(name: str, graph: Graph, globals_: tf.Tensor, size: int | None = None) -> None:
-    """Refuses globals that are not `[graphs, size]`, one row for each graph.
+def check_globals(name: str, graph: Graph, globals_: Any, size: int | None = None) -> tf.Tensor:
+    """Takes globals, and refuses those that are not one row for each graph.
 
-    With size None any size of a row is right.
+    Args:
+      name: the function and the argument.
+      graph: the graph or graphs.
+      globals_: what should be `[graphs, size]`, a tensor, an array or nested lists.
+      size: the size of a row, None where any is right.
+
+    Returns:
+      The globals as a tensor.
+
+    Raises:
+      ValueError: the globals have another shape.
     """
     axes = "[graphs, size]" if size is None else "[graphs, global_size]"
     check_shape(name, globals_, axes, [graph.known_sizes().graphs, size])
+    return tf.convert_to_tensor(globals_)
 
 
-def check_edges(name: str, graph: Graph, values: EdgeValues | None, *last: int | None) -> None:
-    """Refuses values of edges that have not the graph's edge shape.
+def check_edges(name: str, graph: Graph, values: Any, *last: int | None) -> EdgeValues | None:
+    """Takes values of edges, and refuses those that have not the graph's edge shape.
 
     Args:
-      values: a tensor, a list of tensors for a union, or None, which is right.
+      name: the function and the argument.
+      graph: the graph.
+      values: a tensor, an array or nested lists, a list of such for a union, or None, which is
+        right.
       *last: the size of a last axis, None where any is right. Weights have no such axis.
+
+    Returns:
+      The values as tensors; None for None.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
     """
-    if values is not None:
-        check_edge_values(name, graph.known_sizes().edge_shape, values, *last)
+    if values is None:
+        return None
+    return check_edge_values(name, graph.known_sizes().edge_shape, values, *last)
 
 
 def check_edge_values(
     name: str, shape: tf.TensorShape | list, values: Any, *last: int | None
-) -> None:
-    """Refuses values of edges that have not an edge shape; None is wrong, too.
+) -> EdgeValues:
+    """Takes values of edges, and refuses those that have not an edge shape; None is wrong, too.
 
     Args:
       shape: the edge shape, of a union a list of such; see `KnownSizes`.
       values, *last: see `check_edges`.
+
+    Returns:
+      The values as tensors; as they are where nothing is known of the edge shape.
+
+    Raises:
+      ValueError: the values are not a list where they should be, or have another shape.
     """
     if isinstance(shape, list):
         check_list(name, values, len(shape))
-        for i, (part_shape, value) in enumerate(zip(shape, values, strict=True)):
-            check_edge_values(f"{name}[{i}]", part_shape, value, *last)
-    elif shape.rank is not None:
-        axes = "[*edge_shape, size]" if last else "[*edge_shape]"
-        check_shape(name, values, axes, [*shape, *last])
+        pairs = enumerate(zip(shape, values, strict=True))
+        return [check_edge_values(f"{name}[{i}]", *pair, *last) for i, pair in pairs]
+    if shape.rank is None:
+        return values
+    axes = "[*edge_shape, size]" if last else "[*edge_shape]"
+    check_shape(name, values, axes, [*shape, *last])
+    return tf.convert_to_tensor(values)
 
 
 def check_message_sums(
     graph: Graph,
-    senders: tf.Tensor,
-    receivers: tf.Tensor,
-    edges: EdgeValues | None,
-    edge_weights: EdgeValues | None,
-) -> None:
-    """Refuses wrong arguments of `Graph.message_sums`."""
+    senders: Any,
+    receivers: Any,
+    edges: Any,
+    edge_weights: Any,
+) -> tuple[tf.Tensor, tf.Tensor, EdgeValues | None, EdgeValues | None]:
+    """Takes the arguments of `Graph.message_sums`, and refuses wrong ones.
+
+    Args:
+      graph: the graph.
+      senders, receivers, edges, edge_weights: see `Graph.message_sums`.
+
+    Returns:
+      (senders, receivers, edges, edge_weights) as tensors, the weights in float32.
+
+    Raises:
+      ValueError: an argument has a shape that does not fit the graph.
+    """
     name = f"{type(graph).__name__}.message_sums"
-    check_nodes(f"{name}: senders", graph, senders)
-    check_nodes(f"{name}: receivers", graph, receivers)
-    check_edges(f"{name}: edges", graph, edges, senders.shape[-1])
-    check_edges(f"{name}: edge_weights", graph, edge_weights)
+    senders = check_nodes(f"{name}: senders", graph, senders)
+    receivers = check_nodes(f"{name}: receivers", graph, receivers)
+    edges = check_edges(f"{name}: edges", graph, edges, senders.shape[-1])
+    weights = check_edges(f"{name}: edge_weights", graph, edge_weights)
+    if weights is not None:
+        weights = tf.nest.map_structure(lambda w: tf.cast(w, tf.float32), weights)
+    return senders, receivers, edges, weights
 
 
 def known_value(name: str, value: Any) -> np.ndarray:

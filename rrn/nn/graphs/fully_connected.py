@@ -69,7 +69,9 @@ class FullyConnectedGraph(GraphValue):
         edges: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        check_message_sums(self, senders, receivers, edges, edge_weights)
+        senders, receivers, edges, edge_weights = check_message_sums(
+            self, senders, receivers, edges, edge_weights
+        )
         batch, nodes = self._sizes()
         size = senders.shape[-1]
         pairs = tf.reshape(senders, [batch, nodes, 1, size])
@@ -79,17 +81,18 @@ class FullyConnectedGraph(GraphValue):
         return _weighted_sum(messages, self._weights(edge_weights))
 
     def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        check_edges("FullyConnectedGraph.degrees: edge_weights", self, edge_weights)
+        edge_weights = check_edges("FullyConnectedGraph.degrees: edge_weights", self, edge_weights)
         degrees = tf.reduce_sum(self._weights(edge_weights), axis=1)
         return tf.reshape(tf.broadcast_to(degrees, tf.shape(self.mask)), [-1])
 
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        check_nodes("FullyConnectedGraph.sum_nodes: nodes", self, nodes)
+        nodes = check_nodes("FullyConnectedGraph.sum_nodes: nodes", self, nodes)
         nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
         return tf.reduce_sum(nodes * self.mask[:, :, None], axis=1)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        check_globals("FullyConnectedGraph.broadcast_globals_to_nodes: globals_", self, globals_)
+        name = "FullyConnectedGraph.broadcast_globals_to_nodes: globals_"
+        globals_ = check_globals(name, self, globals_)
         return tf.repeat(globals_, self._sizes()[1], axis=0)
 
     def validate(self) -> None:

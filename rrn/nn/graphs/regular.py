@@ -95,7 +95,9 @@ class RegularGraph(GraphValue):
         edges: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        check_message_sums(self, senders, receivers, edges, edge_weights)
+        senders, receivers, edges, edge_weights = check_message_sums(
+            self, senders, receivers, edges, edge_weights
+        )
         # Block by block of a few graphs, where their number is known.
         sizes = self._block_sizes()
 
@@ -112,16 +114,17 @@ class RegularGraph(GraphValue):
         return tf.concat([self._block_sums(edge_fn, *block) for block in blocks], axis=0)
 
     def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        check_edges("RegularGraph.degrees: edge_weights", self, edge_weights)
+        edge_weights = check_edges("RegularGraph.degrees: edge_weights", self, edge_weights)
         weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
         return tf.reshape(tf.reduce_sum(weights, axis=2), [-1])
 
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        check_nodes("RegularGraph.sum_nodes: nodes", self, nodes)
+        nodes = check_nodes("RegularGraph.sum_nodes: nodes", self, nodes)
         return tf.reduce_sum(self._by_graph(nodes), axis=1)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        check_globals("RegularGraph.broadcast_globals_to_nodes: globals_", self, globals_)
+        name = "RegularGraph.broadcast_globals_to_nodes: globals_"
+        globals_ = check_globals(name, self, globals_)
         return tf.repeat(globals_, self.neighbours.shape[0], axis=0)
 
     def validate(self) -> None:
@@ -138,7 +141,7 @@ class RegularGraph(GraphValue):
         if not batch or is_compiling() or tf.config.list_logical_devices("GPU"):
             return [self.batch]
         edges = batch * self.neighbours.shape.num_elements()
-        num_blocks = min(batch, -(-edges // BLOCK_EDGES))
+        num_blocks = min(batch, max(1, -(-edges // BLOCK_EDGES)))
         return [batch * (i + 1) // num_blocks - batch * i // num_blocks for i in range(num_blocks)]
 
     def _block_sums(self, edge_fn, senders, receivers, edges, edge_weights):
@@ -147,7 +150,8 @@ class RegularGraph(GraphValue):
         pairs = pairs if edges is None else pairs + edges
         messages = edge_fn(tf.reshape(pairs, [-1, pairs.shape[-1]]))
         size = messages.shape[-1]
-        messages = tf.reshape(messages, [-1, *self.neighbours.shape, size])
+        # The number of graphs is given: nothing tells it where nodes have no neighbours.
+        messages = tf.reshape(messages, [tf.shape(senders)[0], *self.neighbours.shape, size])
         if edge_weights is None:
             return tf.reshape(tf.reduce_sum(messages, axis=2), [-1, size])
         sums = tf.reduce_sum(tf.cast(messages, tf.float32) * edge_weights[..., None], axis=2)
@@ -164,7 +168,8 @@ class RegularGraph(GraphValue):
             # The gradient is a gather as well. TensorFlow's own scatters row by row, and adds up in
             # bfloat16 where its input is bfloat16.
             def gradient(edges):
-                edges = tf.reshape(edges, [-1, edges_from.size, edges.shape[-1]])
+                shape = [tf.shape(nodes)[0], edges_from.size, edges.shape[-1]]
+                edges = tf.reshape(edges, shape)
                 return tf.reduce_sum(tf.gather(edges, edges_from, axis=1), axis=2)
 
             return tf.gather(nodes, self.neighbours, axis=1), gradient

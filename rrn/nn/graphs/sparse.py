@@ -94,7 +94,9 @@ class SparseGraph(GraphValue):
         edges: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        check_message_sums(self, senders, receivers, edges, edge_weights)
+        senders, receivers, edges, edge_weights = check_message_sums(
+            self, senders, receivers, edges, edge_weights
+        )
         pairs = tf.gather(senders, self.senders) + tf.gather(receivers, self.receivers)
         messages = edge_fn(pairs if edges is None else pairs + edges)
         sums = tf.cast(messages, tf.float32)
@@ -104,16 +106,17 @@ class SparseGraph(GraphValue):
         return tf.cast(sums, messages.dtype)
 
     def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        check_edges("SparseGraph.degrees: edge_weights", self, edge_weights)
+        edge_weights = check_edges("SparseGraph.degrees: edge_weights", self, edge_weights)
         weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
         return tf.math.unsorted_segment_sum(weights, self.receivers, self.num_nodes)
 
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        check_nodes("SparseGraph.sum_nodes: nodes", self, nodes)
+        nodes = check_nodes("SparseGraph.sum_nodes: nodes", self, nodes)
         return tf.math.unsorted_segment_sum(nodes, self.node_graph, self.num_graphs)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        check_globals("SparseGraph.broadcast_globals_to_nodes: globals_", self, globals_)
+        name = "SparseGraph.broadcast_globals_to_nodes: globals_"
+        globals_ = check_globals(name, self, globals_)
         return tf.gather(globals_, self.node_graph)
 
     def validate(self) -> None:

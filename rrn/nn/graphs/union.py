@@ -87,7 +87,9 @@ class GraphUnion(GraphValue):
         edges: list | None = None,
         edge_weights: list | None = None,
     ) -> tf.Tensor:
-        check_message_sums(self, senders, receivers, edges, edge_weights)
+        senders, receivers, edges, edge_weights = check_message_sums(
+            self, senders, receivers, edges, edge_weights
+        )
         none = [None] * len(self.parts)
         arguments = zip(
             self.parts,
@@ -102,18 +104,19 @@ class GraphUnion(GraphValue):
         )
 
     def degrees(self, edge_weights: list | None = None) -> tf.Tensor:
-        check_edges("GraphUnion.degrees: edge_weights", self, edge_weights)
+        edge_weights = check_edges("GraphUnion.degrees: edge_weights", self, edge_weights)
         weights = edge_weights or [None] * len(self.parts)
         pairs = zip(self.parts, weights, strict=True)
         return tf.concat([part.degrees(weight) for part, weight in pairs], axis=0)
 
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        check_nodes("GraphUnion.sum_nodes: nodes", self, nodes)
+        nodes = check_nodes("GraphUnion.sum_nodes: nodes", self, nodes)
         pairs = zip(self.parts, self._split(nodes), strict=True)
         return tf.concat([part.sum_nodes(rows) for part, rows in pairs], axis=0)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        check_globals("GraphUnion.broadcast_globals_to_nodes: globals_", self, globals_)
+        name = "GraphUnion.broadcast_globals_to_nodes: globals_"
+        globals_ = check_globals(name, self, globals_)
         rows = tf.split(globals_, self.part_graphs, num=len(self.parts))
         pairs = zip(self.parts, rows, strict=True)
         return tf.concat([part.broadcast_globals_to_nodes(g) for part, g in pairs], axis=0)

@@ -15,6 +15,7 @@ from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
 from rrn.tasks.ages.settings import Model
+from rrn.tasks.checks import Range
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
@@ -188,7 +189,11 @@ class Ages(Task):
         facts = {name: tf.TensorSpec([None, PEOPLE], tf.int32) for name in FACT_SIZES}
         return {**facts, "asked": tf.TensorSpec([None], tf.int32)}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ranges(self) -> dict[str, Range]:
+        highest = {**FACT_SIZES, "asked": PEOPLE}
+        return {name: (0, size - 1) for name, size in highest.items()}
+
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each eight facts.
 
         Args:
@@ -200,9 +205,7 @@ class Ages(Task):
           "age": the likeliest after the last step, int32 `[n]`. "probabilities": of ages 0 to 99 at
           every step `[n, steps, 100]`.
         """
-        asked = tf.convert_to_tensor(inputs["asked"], tf.int32)
-        facts = {name: tf.convert_to_tensor(inputs[name], tf.int32) for name in FACT_SIZES}
-        logits, _ = self.logits(facts, asked, self.config.num_steps)
+        logits, _ = self.logits(inputs, inputs["asked"], self.config.num_steps)
         return {
             "age": tf.argmax(logits[:, -1], -1, tf.int32),
             "probabilities": tf.nn.softmax(logits),

@@ -360,7 +360,7 @@ class Babi(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: tf.TensorSpec([None], tf.string) for name in ("story", "question")}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each story, from its last `max_facts` facts.
 
         Args:
@@ -379,7 +379,7 @@ class Babi(Task):
         in its story, so it stays near 1 where the story does not tell what is asked.
         """
         vocabulary = tf.constant(self.constants["vocabulary"].tolist())
-        story, question = (tf.convert_to_tensor(inputs[name]) for name in ("story", "question"))
+        story, question = inputs["story"], inputs["question"]
         batch, unknown = self._read(story, question, vocabulary)
         logits, _ = self.logits(self.encode(batch), batch, random=None)
         return {

@@ -95,7 +95,7 @@ class Classification(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, None, None], tf.uint8)}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Classifies digits.
 
         Args:

@@ -30,12 +30,13 @@ without blending afterwards.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.files.data import PreparedData
+from rrn.tasks.checks import Range, refuse
 from rrn.tasks.completion.holes import (
     cut_patches,
     draw_holes,
@@ -210,7 +211,18 @@ class Completion(Task):
             "hole": tf.TensorSpec([None, 4], tf.int32),
         }
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ranges(self) -> dict[str, Range]:
+        last, patch = self.size - 1, self.config.patch_size
+        return {"image": (0, 1), "hole": ([0, 0, 1, 1], [last, last, patch, patch])}
+
+    def checked(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        inputs = super().checked(inputs)
+        ends = inputs["hole"][:, :2] + inputs["hole"][:, 2:]
+        right = f"Completion.predict: hole must end within the image's {self.size} pixels"
+        refuse(ends > self.size, right, ends)
+        return inputs
+
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Fills a hole in each image.
 
         Args:
@@ -220,5 +232,4 @@ class Completion(Task):
         Returns:
           "completed": the images with their holes filled, values in [0, 1].
         """
-        inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
         return {"completed": tf.clip_by_value(self.complete(inputs), 0.0, 1.0)}

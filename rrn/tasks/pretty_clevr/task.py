@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from rrn.files.data import PreparedData
 from rrn.nn.readout import accuracy_metrics, answer_losses
+from rrn.tasks.checks import Range
 from rrn.tasks.pretty_clevr.network import (
     OTHERS,
     FlatNetwork,
@@ -157,7 +158,12 @@ class PrettyClevr(Task):
             "jumps": tf.TensorSpec([None], tf.int32),
         }
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ranges(self) -> dict[str, Range]:
+        highest = OBJECTS - 1
+        numbers = dict.fromkeys(("colours", "markers", "jumps"), (0, highest))
+        return {"positions": (0, 1), **numbers, "anchor": (0, OBJECTS + highest)}
+
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Answers one question about each scene.
 
         Args:
@@ -169,7 +175,7 @@ class PrettyClevr(Task):
           "answer": the likeliest colour or marker after the last step, in words, `[n]`.
           "probabilities": of the 8 colours and 8 markers at every step `[n, steps, 16]`.
         """
-        scenes = self._scenes(*(tf.convert_to_tensor(inputs[n]) for n in list(self.inputs())[:3]))
+        scenes = self._scenes(*(inputs[n] for n in ("positions", "colours", "markers")))
         logits, _ = self.network(scenes, one_hot_question(inputs["anchor"], inputs["jumps"]), None)
         return {
             "answer": tf.gather(tf.constant(self.names), tf.argmax(logits[:, -1], -1)),

@@ -15,6 +15,7 @@ import tensorflow as tf
 from rrn.files.data import PreparedData
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.network import RecurrentState
+from rrn.tasks.checks import Range
 from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
@@ -205,7 +206,10 @@ class Sudoku(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"puzzle": tf.TensorSpec([None, 81], tf.int32)}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def ranges(self) -> dict[str, Range]:
+        return {"puzzle": (0, 9)}
+
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Makes `evaluation_steps` steps.
 
         Args:
@@ -215,7 +219,7 @@ class Sudoku(Task):
           "solution": the likeliest digits 1 to 9, int32 `[n, 81]`. "confidence": their
           probabilities `[n, 81]`. Whether a solution is one is not checked.
         """
-        puzzle = tf.convert_to_tensor(inputs["puzzle"], tf.int32)
+        puzzle = inputs["puzzle"]
         segment = math.gcd(self.config.evaluation_steps, SEGMENT_STEPS)
 
         def steps(_, state):

@@ -100,7 +100,7 @@ class Triplet(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, self.size, self.size], tf.uint8)}
 
-    def predict(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Embeds digits.
 
         Args:
@@ -109,7 +109,7 @@ class Triplet(Task):
         Returns:
           "embedding": vectors of length 1, `[n, embedding_size]`.
         """
-        return {"embedding": self.network(self._centred(tf.convert_to_tensor(inputs["image"])))}
+        return {"embedding": self.network(self._centred(inputs["image"]))}
 
 
 def draw_triplets(

@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import FullyConnectedGraph, Graph, GraphUnion, RegularGraph, SparseGraph
-from tests.nn.graph_cases import FORMS, make_case
+from rrn import (
+    FullyConnectedGraph,
+    Graph,
+    GraphUnion,
+    RecurrentRelationalNetwork,
+    RegularGraph,
+    SparseGraph,
+)
+from rrn.nn.aggregation import AGGREGATES
+from tests.compare import normal
+from tests.nn.graph_cases import FORMS, draw_edges, make_case
 
 
 def pair():
@@ -190,3 +199,64 @@ def test_a_graph_of_ones_own_has_to_have_every_method():
 
     with pytest.raises(TypeError, match="abstract method"):
         Nothing()
+
+
+def test_rows_of_different_lengths_are_named():
+    with pytest.raises(ValueError, match=r"neighbours must be .*; all rows must have the same"):
+        RegularGraph([[1], [0, 1]], 1)
+    ragged = tf.ragged.constant([[1.0], [1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"sum_nodes: nodes must be .* numbers, got a Ragged"):
+        pair().sum_nodes(ragged)
+    with pytest.raises(ValueError, match=r"features must be a tensor .*, got \[\[1.0\], \[1.0, 2"):
+        RecurrentRelationalNetwork(2, 4)(pair(), [[1.0], [1.0, 2.0]], 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_nested_lists_are_as_good_as_tensors(form, aggregate):
+    graph, _, _, real, num_graphs = make_case(form)
+    network = RecurrentRelationalNetwork(2, 4, edge_size=3, global_size=1, aggregate=aggregate)
+    values = normal(len(real), 2), draw_edges(graph, 3), normal(num_graphs, 1)
+    features, edges, globals_ = tf.nest.map_structure(lambda x: x.numpy().tolist(), values)
+    expected = network(graph, values[0], 2, values[1], values[2])
+    if form == "union" and not edges[1]:  # what is empty has no last axis in a list
+        edges[1] = values[1][1]
+    np.testing.assert_array_equal(network(graph, features, 2, edges, globals_)[-1], expected[-1])
+    np.testing.assert_array_equal(graph.sum_nodes(features), graph.sum_nodes(values[0]))
+    weights = draw_edges(graph)
+    listed = tf.nest.map_structure(lambda x: x.numpy().tolist(), weights)
+    if form == "union":
+        listed[1] = weights[1]
+    np.testing.assert_array_equal(graph.degrees(listed), graph.degrees(weights))
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("edge_size", [0, 2])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SparseGraph(np.zeros(0, int), np.zeros(0, int), 6),
+        lambda: RegularGraph(np.zeros([3, 0], int), 2),
+        lambda: RegularGraph(np.zeros([3, 0], int), tf.constant(2)),
+    ],
+)
+def test_who_has_no_neighbours_hears_nothing(make, edge_size, aggregate):
+    graph = make()
+    network = RecurrentRelationalNetwork(2, 4, edge_size=edge_size, aggregate=aggregate)
+    edges = draw_edges(graph, edge_size) if edge_size else None
+    x = normal(6, 2)
+    with tf.GradientTape() as tape:
+        states = network(graph, x, 2, edges)
+        loss = tf.reduce_sum(states[-1] ** 2)
+    gradients = tape.gradient(loss, network.trainable_variables)
+    # The same as with edges that count nothing.
+    full = SparseGraph([0, 1], [1, 0], 6)
+    ones = tf.ones([2, edge_size]) if edge_size else None
+    alone = network.segment(full, x[:6], 2, None, ones, edge_keep_probability=1e-6, uniform=_ones)
+    np.testing.assert_allclose(states[-1], alone[0][-1], rtol=1e-5, atol=1e-6)
+    for gradient in gradients:
+        assert gradient is None or np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+def _ones(shape, step, part):
+    return 0.999 * tf.ones(shape)
