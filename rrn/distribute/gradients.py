@@ -44,15 +44,15 @@ def average_gradients(
         )
     _check_weights(weights)
     by_variable = list(zip(*tower_gradients, strict=True))
-    devices = [None] * len(by_variable) if devices is None else devices
-    if len(devices) != len(by_variable):
+    places = [None] * len(by_variable) if devices is None else devices
+    if len(places) != len(by_variable):
         raise ValueError(
             f"average_gradients: devices must be one for each of {len(by_variable)} variables, got "
-            f"{len(devices)}"
+            f"{len(places)}"
         )
     shares = {}  # by the type that they are multiplied in
     averages = []
-    for number, (gradients, device) in enumerate(zip(by_variable, devices, strict=True)):
+    for number, (gradients, device) in enumerate(zip(by_variable, places, strict=True)):
         dtype = _common_type(number, gradients)
         wide = tf.float64 if dtype == tf.float64 else tf.float32
         if wide not in shares:

@@ -86,7 +86,7 @@ def check_globals(name: str, graph: Graph, globals_: Any, size: int | None = Non
     return tf.convert_to_tensor(globals_)
 
 
-def check_edges(name: str, graph: Graph, values: Any, *last: int | None) -> EdgeValues | None:
+def check_edges(name: str, graph: Graph, values: Any, *last: int | None) -> Any:
     """Takes values of edges, and refuses those that have not the graph's edge shape.
 
     Args:
@@ -139,7 +139,7 @@ def check_message_sums(
     receivers: Any,
     edges: Any,
     edge_weights: Any,
-) -> tuple[tf.Tensor, tf.Tensor, EdgeValues | None, EdgeValues | None]:
+) -> tuple[tf.Tensor, tf.Tensor, Any, Any]:
     """Takes the arguments of `Graph.message_sums`, and refuses wrong ones.
 
     Args:
