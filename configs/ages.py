@@ -49,7 +49,7 @@ def ours() -> Experiment:
     exclude = "^input_fn/linear_0|^readout/linear_3|^node_readout/linear_2"
     return replace(
         paper(),
-        model={"readout_dropout": 0.0, "node_loss": 1.0, "sinusoids": True},
+        model={"readout_dropout": 0.0, "auxiliary_loss": 1.0, "sinusoids": True},
         train={
             "batch_size": 256,
             "optimizer": Muon(exclude=exclude),

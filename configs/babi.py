@@ -100,9 +100,9 @@ def told() -> Experiment:
     """What the recipes share that learn what facts tell, and draw by error."""
     return replace(
         plain(),
-        model={"node_loss": 0.2},
+        model={"auxiliary_loss": 0.2},
         train={
-            "average_decay": 0.998,
+            "ema_decay": 0.998,
             "error_share": 0.5,
             "evaluate_every_updates": 1_000,
             "validation_examples": 4_000,
@@ -110,14 +110,14 @@ def told() -> Experiment:
     )
 
 
-def told_from(stage: Stage, facts: int, keep_names: bool = False, **fields: Any) -> Stage:
-    """A stage in which the loss "told" is about at most `facts` facts of each story."""
-    options = {"told_facts": facts, "keep_names": keep_names}
+def told_from(stage: Stage, facts: int, augment: bool = True, **fields: Any) -> Stage:
+    """A stage in which the loss "auxiliary" is about at most `facts` facts of each story."""
+    options = {"auxiliary_facts": facts, "augment": augment}
     return replace(stage, name=f"facts_{facts}", options=options, schedule=CONSTANT, **fields)
 
 
 def quick() -> Experiment:
-    config = replace(told(), model={"num_steps": 1, "relabel": True}, evaluate={"by_stage": False})
+    config = replace(told(), model={"num_steps": 1, "augment": True}, evaluate={"by_stage": False})
     (stage,) = config.train.stages
     stages = (
         told_from(stage, 3, num_updates=4_000, error_share=0.0),
@@ -134,11 +134,11 @@ def hour() -> Experiment:
         evaluate={"passes": 8},
     )
     *_, stage = config.train.stages
-    kept, untold = {"keep_names": True}, {"told": False}
+    kept, untold = {"augment": False}, {"auxiliary": False}
     answers = ("encoder", "network.rrn", "network.readout")
     stages = (
-        told_from(stage, 3, True, num_updates=4_000, learning_rate=1.5e-3, error_share=0.0),
-        told_from(stage, 5, True, num_updates=2_000),
+        told_from(stage, 3, False, num_updates=4_000, learning_rate=1.5e-3, error_share=0.0),
+        told_from(stage, 5, False, num_updates=2_000),
         replace(stage, name="stories", num_updates=8_000, options=kept, schedule=CONSTANT),
         replace(
             stage,
@@ -164,7 +164,7 @@ def gpu() -> Experiment:
     ]
     return replace(
         config,
-        train={"batch_size": 512, "average_decay": 0.995, "stages": stages},
+        train={"batch_size": 512, "ema_decay": 0.995, "stages": stages},
         evaluate={"batch_size": 2_000},
         variables={"encoder_device": "tower"},
     )

@@ -63,7 +63,7 @@ def ours() -> Experiment:
 def cpu() -> Experiment:
     return replace(
         ours(),
-        model={"node_loss": 1.0},  # adds 128 parameters
+        model={"auxiliary_loss": 1.0},  # adds 128 parameters
         train={"batch_size": 256, "num_updates": 240_000, "evaluate_every_updates": 20_000},
     )
 
@@ -95,7 +95,7 @@ def relation_network() -> Experiment:
 
 
 def mlp() -> Experiment:
-    """Without `node_loss`: it has no nodes."""
+    """Without `auxiliary_loss`: it has no nodes."""
     config = replace(
         ours(),
         model={"network": "mlp", "hidden_size": 256},

@@ -70,7 +70,7 @@ def ours() -> Experiment:
     """What our own recipes share; boards are relabelled and turned at random."""
     return replace(
         paper(),
-        model={"relabel": True, "symmetries": True},
+        model={"augment_digits": True, "augment_symmetries": True},
         train={
             "schedule": Cosine(warmup_updates=100),
             "l2": 0.0,
@@ -116,7 +116,7 @@ def segments() -> Experiment:
             "num_updates": 10_000,
             "optimizer": Muon(exclude="embedding|readout"),
             "learning_rate": 1.5e-3,
-            "average_decay": 0.998,
+            "ema_decay": 0.998,
             "segments": Segments(max_segments=8, leave_probability=0.7),
             "error_share": 0.8,
             "evaluate_every_updates": 2_000,

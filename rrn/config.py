@@ -152,7 +152,7 @@ class Train(Settings):
     batch_size: BatchSize  # of all devices together
     stages: Annotated[tuple[Stage, ...], LIST_TOO, Field(min_length=1)]
     # Of the weights' moving averages a, which are evaluated: a = d a + (1 - d) w. 0: none.
-    average_decay: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.0
     log_every_updates: Count = 100
     evaluate_every_updates: Count
     validation_examples: CountOrZero = 0  # 0: all

@@ -40,7 +40,7 @@ FLAGS = [
     *("--config.model.num_parts=1", "--config.model.max_facts=6"),
     f"--config.train.num_updates={UPDATES}",
     f"--config.train.evaluate_every_updates={VALIDATION}",
-    *(f"--config.train.checkpoint_every_updates={CHECKPOINT}", "--config.train.average_decay=0.9"),
+    *(f"--config.train.checkpoint_every_updates={CHECKPOINT}", "--config.train.ema_decay=0.9"),
     "--config.train.log_every_updates=2",
 ]
 CLUSTER = [

@@ -63,7 +63,7 @@ MODELS = {
         "1",
         "model.readout_dropout: expected a number less ",
     ),
-    "a switch": ("babi.py", "relabel", "1", "model.relabel: expected a valid boolean, got 1"),
+    "a switch": ("babi.py", "augment", "1", "model.augment: expected a valid boolean, got 1"),
     "a choice": (
         "pretty_clevr.py",
         "network",

@@ -66,7 +66,7 @@ def shorten(config):
 def test_two_updates_of_every_stage(file, variant, request):
     config = load_config(file, variant)
     fixture = DATA[Path(config.data.path).stem]
-    if config.task == "babi" and config.model.relabel:  # needs every name in some story
+    if config.task == "babi" and config.model.augment:  # needs every name in some story
         fixture = "simulated_babi_h5"
     path = request.getfixturevalue(fixture)
     config = replace(config, data={"path": str(path)})

@@ -13,7 +13,7 @@ from tests.program import LIMIT, assert_same_end, command, finish, run, start, s
 
 LONG = [
     *("--config.train.num_updates=240", "--config.train.evaluate_every_updates=60"),
-    *("--config.train.checkpoint_every_updates=30", "--config.train.average_decay=0.9"),
+    *("--config.train.checkpoint_every_updates=30", "--config.train.ema_decay=0.9"),
     *("--config.train.log_every_updates=6", "--config.train.clip_norm=1.0"),
     "--config.model.num_steps=1",  # a second step would be traced for nothing
 ]

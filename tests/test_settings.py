@@ -127,7 +127,7 @@ WRONG = {
     "fraction": ("batch_size", "8.0", "batch_size: expected a valid integer, got 8.0"),
     "least": ("batch_size", "0", "batch_size: expected a number greater than or equal to 1, got 0"),
     "most": ("batch_size", "65537", "batch_size: expected a number less than or equal to 65536, "),
-    "below": ("average_decay", "1.0", "average_decay: expected a number less than 1, got 1.0"),
+    "below": ("ema_decay", "1.0", "ema_decay: expected a number less than 1, got 1.0"),
     "nan": ("l2", "nan", "stages[0].objectives[0].l2: expected a valid number, got 'nan'"),
     "infinite": ("l2", "1e999", "stages[0].objectives[0].l2: expected a finite number, got inf"),
     "digits": ("l2", "1" * 5000, "stages[0].objectives[0].l2: expected "),

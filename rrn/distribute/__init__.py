@@ -6,7 +6,7 @@ Modules:
   gradients: the average of the towers' gradients
   sharding: which parameter server holds which rows of which variable
   variables: variables created in their places, and the list that shows where they are
-  showing: the towers' own tensors as a table, an update's graph for TensorBoard
+  inspection: the towers' own tensors as a table, an update's graph for TensorBoard
   cluster: a cluster: its processes' roles and addresses, and which of them answer
   processes: the processes of a cluster: how they start, connect, serve and fail
   listening: TensorFlow's servers on one address of the machine and no other

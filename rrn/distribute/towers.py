@@ -17,7 +17,7 @@ from rrn.compiling import UnknownShapeError, run_compiled
 from rrn.distribute.devices import cpu_beside
 from rrn.optimizers.optimizer import Gradient
 from rrn.variables.reading import Variable, reading_scope, values_of
-from rrn.variables.recorder import note, note_reads
+from rrn.variables.recorder import record, record_reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,14 +129,14 @@ def tower_gradients(
     """
     _check_variables(variables)
     tower = Tower(tower) if isinstance(tower, str) else tower
-    note("inputs", batch, tower.encoder_device)
+    record("inputs", batch, tower.encoder_device)
     with (
         tf.device(tower.encoder_device),
         reading_scope() as encoder_reads,
         tf.GradientTape(persistent=True) as encoder_tape,
     ):
         encodings = {} if tower.encodes_itself else encode(batch)
-    note("encodings", encodings, tower.encoder_device)
+    record("encodings", encodings, tower.encoder_device)
     flat = tf.nest.flatten(encodings)
     in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
     flat_variables = tf.nest.flatten(variables)
@@ -165,9 +165,9 @@ def tower_gradients(
     counts = []  # one more if what could not be compiled was traced before
     losses, aux, parts = tower.run(gradients_on_device)
     for own in encoder_reads.counts, counts[-1]:
-        note_reads(own)
+        record_reads(own)
     for loss in losses:
-        note("loss", loss, tower.device)
+        record("loss", loss, tower.device)
     with tf.device(tower.encoder_device):
         gradients = [
             _add_encoder_part(encoder_tape, flat, own, *part)

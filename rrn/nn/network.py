@@ -30,7 +30,7 @@ from rrn.nn.node_updates import CELLS, NodeUpdate, PostUpdate, as_state
 from rrn.nn.recompute import recomputed
 from rrn.variables.random import dropout_weights
 from rrn.variables.reading import checked_reads, reading_scope, values_of
-from rrn.variables.recorder import note
+from rrn.variables.recorder import record
 
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
@@ -240,7 +240,7 @@ class RecurrentRelationalNetwork(tf.Module):
                 with tf.name_scope(f"step_{step + 1}"):
                     carried = advance(step, hidden, carried, prepared)
                     hidden = carried[0]
-                    note("hidden", hidden)
+                    record("hidden", hidden)
                 states.append(hidden)
         started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
         hidden, cell = carried
@@ -317,7 +317,7 @@ class RecurrentRelationalNetwork(tf.Module):
             name = f"What the aggregation {type(self.message_fn).__name__} returns"
             sizes = [hidden.shape[0], self.message_fn.output_size]
             check_shape(name, messages, "[nodes, output_size]", sizes)
-        note("message_sums", messages)
+        record("message_sums", messages)
         if prepared.kernel is not None:
             messages = tf.matmul(tf.cast(messages, prepared.kernel.dtype), prepared.kernel)
         return messages

@@ -7,12 +7,12 @@ Modules:
   muon: Muon for matrices, with Adam for all other variables
   schedules: the learning rate of each update: warm-up and decay
   clipping: gradients scaled to a largest global norm
-  averages: moving averages of variables
+  moving_averages: moving averages of variables
 """
 
 from rrn.optimizers.adam import Adam
-from rrn.optimizers.averages import AveragedWeights
 from rrn.optimizers.clipping import clip_by_global_norm
+from rrn.optimizers.moving_averages import MovingAverages
 from rrn.optimizers.muon import Muon
 from rrn.optimizers.optimizer import Optimizer
 from rrn.optimizers.rmsprop import RMSProp
@@ -20,7 +20,7 @@ from rrn.optimizers.schedules import learning_rate
 
 __all__ = [
     "Adam",
-    "AveragedWeights",
+    "MovingAverages",
     "Muon",
     "Optimizer",
     "RMSProp",

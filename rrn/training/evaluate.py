@@ -180,7 +180,7 @@ def follow(request: Request, files: Files) -> None:
     for num_done, path in _new_checkpoints(setup.workdir, chief):
         try:
             setup.workdir.check_part(path, written_by(path), setup.identity)
-            restore_variables(path, setup.variables, bool(config.average_decay))
+            restore_variables(path, setup.variables, bool(config.ema_decay))
         except tf.errors.NotFoundError:  # the chief has replaced it since
             continue
         results, loss = evaluator.results()

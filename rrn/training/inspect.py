@@ -6,7 +6,7 @@ Updates are traced and none is made. What a cluster would do is shown on stand-i
 from collections.abc import Mapping
 from typing import Any
 
-from rrn.distribute.showing import (
+from rrn.distribute.inspection import (
     format_activations,
     graph_with_variables,
     list_activations,

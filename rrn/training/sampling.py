@@ -46,7 +46,7 @@ class Sampler(tf.Module):
             tf.ones(len(self.groups), tf.float64), trainable=False, name="errors"
         )
 
-    def note(self, results: Results) -> None:
+    def take(self, results: Results) -> None:
         """Takes the `group_errors` of a validation.
 
         A group that was not validated gets the mean of the others.

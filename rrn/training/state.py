@@ -9,7 +9,7 @@ from rrn.config import Train
 from rrn.distribute.devices import cpu_beside
 from rrn.distribute.towers import make_towers
 from rrn.files.weights import model_variables
-from rrn.optimizers import AveragedWeights
+from rrn.optimizers import MovingAverages
 from rrn.tasks.task import Arrays, Task
 from rrn.training.sampling import Sampler
 from rrn.training.segments import Pool
@@ -52,8 +52,8 @@ class TrainingState(tf.Module):
         self.towers = make_towers(devices, *modules, encodes_itself, compiled)
         self.plan = Plan(config, task)
         self.averages = None
-        if config.average_decay:
-            self.averages = AveragedWeights(self.model_variables, config.average_decay)
+        if config.ema_decay:
+            self.averages = MovingAverages(self.model_variables, config.ema_decay)
         # Beside the first variable: a worker that can reach the model can reach this counter.
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(tf.zeros([], tf.int64), trainable=False, name="update")

@@ -187,7 +187,7 @@ class Training:
                 raise self._not_finite(num_done, "the validation's loss or error")
             self.progress.validation(num_done, loss, results.metrics)
             if trainer.sampler:
-                trainer.sampler.note(results)
+                trainer.sampler.take(results)
                 self.progress.shares(num_done, trainer.shares())
             error = results.error
             best = setup.stages or error <= checkpoints.best_error.numpy()

@@ -75,7 +75,7 @@ def tower_scope(name: str) -> Iterator[None]:
             _local.record = outer
 
 
-def note(name: str, nest: Any, device: str = "") -> None:
+def record(name: str, nest: Any, device: str = "") -> None:
     """Notes tensors, if a recorder is open.
 
     Args:
@@ -92,7 +92,7 @@ def note(name: str, nest: Any, device: str = "") -> None:
         record.activations.append(found)
 
 
-def note_reads(counts: Mapping[Any, int]) -> None:
+def record_reads(counts: Mapping[Any, int]) -> None:
     """Notes `ReadingScope.counts`, if a recorder is open."""
     if (record := getattr(_local, "record", None)) is None:
         return

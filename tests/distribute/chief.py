@@ -20,7 +20,7 @@ from rrn.training.trainer import Trainer
 from rrn.variables.reading import shards
 from tests.helpers import LineTask, line_config
 
-FIELDS = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9, "num_updates": 1000}
+FIELDS = {"clip_norm": 0.5, "l2": 0.01, "ema_decay": 0.9, "num_updates": 1000}
 
 
 def make(machines, policy, folder):

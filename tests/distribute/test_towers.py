@@ -163,7 +163,7 @@ def clipped_babi(small_babi_h5):
     """Every part of an update is in use: clipping, L2, dropout, averaged weights."""
     tf.random.set_seed(0)
     config, data, task = small_babi(small_babi_h5)
-    config = replace(config, train={"clip_norm": 0.1, "l2": 0.001, "average_decay": 0.9})
+    config = replace(config, train={"clip_norm": 0.1, "l2": 0.001, "ema_decay": 0.9})
     initial = {
         variable.ref(): variable.numpy()
         for module in (task.encoder, task.network)

@@ -99,7 +99,7 @@ def train(policy, servers, folder, updates, axis="longest"):
         task = LineTask()
     checkpoints = Checkpoints(folder, 100, 1000)
     batches = line_batches(task, EXAMPLES)
-    config = line_config(clip_norm=0.5, l2=0.01, average_decay=0.9)
+    config = line_config(clip_norm=0.5, l2=0.01, ema_decay=0.9)
     trainer = Trainer(task, config, CPUS[:1], [batches.element_spec])
     checkpoints.track(trainer)
     if updates:

@@ -41,7 +41,7 @@ WRONG_FIELDS = {
     },
     **{
         name: [*NO_NUMBER, "1.5", "-0.001"]
-        for name in ("model.readout_dropout", "train.average_decay", "train.error_share")
+        for name in ("model.readout_dropout", "train.ema_decay", "train.error_share")
     },
     **{
         f"train.{name}": [*NO_NUMBER, "0", "0.5"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.optimizers import Adam, AveragedWeights, Muon, RMSProp
+from rrn.optimizers import Adam, MovingAverages, Muon, RMSProp
 
 
 @pytest.mark.parametrize("create", [Adam, RMSProp, Muon])
@@ -26,7 +26,7 @@ def test_no_gradient_leaves_value_and_slots_as_they_are(create):
 def test_slots_stand_beside_their_variables_and_are_not_trainable():
     with tf.device("CPU:2"):
         variable = tf.Variable(tf.ones([2]), name="w")
-    adam, averages = Adam([variable]), AveragedWeights([variable], 0.9)
+    adam, averages = Adam([variable]), MovingAverages([variable], 0.9)
     rmsprop = RMSProp([variable])
     slots = [adam.m[0], adam.v[0], averages.averages[0], rmsprop.s[0], rmsprop.m[0]]
     assert [slot.device for slot in slots] == 5 * [variable.device]

@@ -79,8 +79,12 @@ def config_with(file, **options):
         ),
         ("ages.py", {"people": 3}, "people: no such option; this task's are num_steps, num_people"),
         ("pretty_clevr.py", {"num_jumps": 0}, "num_jumps: expected a number greater than or equal"),
-        ("babi.py", {"told": 1}, "told: expected a valid boolean, got 1"),
-        ("babi.py", {"told_facts": True}, "told_facts: expected a valid integer, got True"),
+        ("babi.py", {"auxiliary": 1}, "auxiliary: expected a valid boolean, got 1"),
+        (
+            "babi.py",
+            {"auxiliary_facts": True},
+            "auxiliary_facts: expected a valid integer, got True",
+        ),
         ("triplet.py", {"num_steps": 2}, "num_steps: no such option; this task's are none"),
     ],
 )
@@ -92,4 +96,4 @@ def test_an_option_that_does_not_fit_is_named(file, options, message):
 
 def test_options_that_fit_are_taken():
     config_with("ages.py", num_people=8, num_steps=256)
-    config_with("babi.py", told=False, told_facts=1, keep_names=True)
+    config_with("babi.py", auxiliary=False, auxiliary_facts=1, augment=False)

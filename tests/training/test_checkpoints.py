@@ -31,7 +31,7 @@ def state(trainer):
 
 @pytest.mark.parametrize(("optimizer", "num_devices"), [("adam", 1), ("adam", 3), ("muon", 1)])
 def test_everything_that_training_needs_is_restored(tmp_path, optimizer, num_devices):
-    fields = {"optimizer": optimizer, "average_decay": 0.9}
+    fields = {"optimizer": optimizer, "ema_decay": 0.9}
     ours, iterators = make_trainer(**fields)
     checkpoints = tracked(tmp_path, ours)
     assert checkpoints.latest.endswith("last/ckpt-0") and checkpoints.latest_update() == 0
@@ -48,7 +48,7 @@ def test_everything_that_training_needs_is_restored(tmp_path, optimizer, num_dev
 
 
 def test_a_state_that_does_not_fit_is_an_error(tmp_path):
-    ours, _ = make_trainer(average_decay=0.9)
+    ours, _ = make_trainer(ema_decay=0.9)
     tracked(tmp_path, ours)
     theirs, _ = make_trainer()  # has no averages for those in the file
     with pytest.raises(ValueError, match=r"last/ckpt-0: the state of another model: .*averages"):

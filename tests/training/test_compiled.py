@@ -29,7 +29,7 @@ def small_task(request, name, variant="test", **fields):
     """(config, data, task) of a recipe in float32 on a small file of its data."""
     config = load_config(f"{name}.py", variant)
     fixture = DATA[Path(config.data.path).stem]
-    if config.task == "babi" and config.model.relabel:  # needs every name in some story
+    if config.task == "babi" and config.model.augment:  # needs every name in some story
         fixture = "simulated_babi_h5"
     config = replace(config, data={"path": str(request.getfixturevalue(fixture))})
     config = replace(config, train={"batch_size": 4})
@@ -104,7 +104,7 @@ def test_a_loop_over_blocks_of_steps_is_the_unrolled_network(
 
 
 def test_the_optimizer_is_compiled_where_all_variables_are():
-    config = line_config(clip_norm=0.5, l2=0.01, average_decay=0.9, optimizer="muon")
+    config = line_config(clip_norm=0.5, l2=0.01, ema_decay=0.9, optimizer="muon")
     updates, ends = {}, {}
     for compiled in (False, True):
         tf.random.set_seed(0)

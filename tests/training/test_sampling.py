@@ -68,7 +68,7 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     )
     trainer = grouped_trainer(stages=stages)
     assert trainer.shares() is None
-    trainer.sampler.note(results_of({0: 30.0, 1: 10.0}))
+    trainer.sampler.take(results_of({0: 30.0, 1: 10.0}))
     trainer.update.assign(2)
     assert trainer.shares() == {0: 0.625, 1: 0.375}
     path = tf.train.Checkpoint(trainer=trainer).save(str(tmp_path / "state"))
@@ -97,7 +97,7 @@ def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_
 
 def test_a_group_that_validation_lacks_has_the_mean_error():
     sampler = Sampler(GroupedLine(), GroupedLine().arrays)
-    sampler.note(results_of({0: 20.0}))
+    sampler.take(results_of({0: 20.0}))
     assert sampler.errors.numpy().tolist() == [20.0, 20.0]
 
 

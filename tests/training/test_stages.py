@@ -301,7 +301,7 @@ def test_several_devices_equal_one_in_every_stage():
     results = []
     for num_devices in (1, 3):
         tf.random.set_seed(2)
-        trainer, iterators = contest_trainer(num_devices, stages=stages, average_decay=0.9)
+        trainer, iterators = contest_trainer(num_devices, stages=stages, ema_decay=0.9)
         result = []
         for _ in stages:
             means, _ = trainer.train(iterators, tf.constant(5))

@@ -32,7 +32,7 @@ def config(small_babi_h5):
 
 @pytest.mark.slow
 def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(config, tmp_path):
-    train = {"num_updates": 10, "learning_rate": 1e-9, "average_decay": 0.9}
+    train = {"num_updates": 10, "learning_rate": 1e-9, "ema_decay": 0.9}
     every = {"log_every_updates": 5, "evaluate_every_updates": 10, "checkpoint_every_updates": 4}
     config = replace(config, train={**train, **every})
     request = Request(config, "babi", tmp_path, devices="cpu", weights=tmp_path / "given.h5")

@@ -71,7 +71,7 @@ def test_a_loss_that_is_finite_with_a_gradient_that_is_not_is_named():
 
 
 def test_variables_that_hold_a_number_that_is_not_finite_are_named():
-    trainer, iterators = line_trainer([[[0, 1]] * 3], average_decay=0.9)
+    trainer, iterators = line_trainer([[[0, 1]] * 3], ema_decay=0.9)
     trainer.train(iterators, tf.constant(1))
     assert trainer.not_finite() == []
     optimizer = trainer.plan.stages[0].objectives[0].optimizer
@@ -144,7 +144,7 @@ def test_several_updates_in_one_call_equal_single_calls_bit_for_bit():
     examples = np.random.default_rng(0).integers(12, size=[2, 6, 4])
     for calls in ([6], [1] * 6):
         tf.random.set_seed(1)
-        fields = {"clip_norm": 0.5, "l2": 0.01, "average_decay": 0.9}
+        fields = {"clip_norm": 0.5, "l2": 0.01, "ema_decay": 0.9}
         trainer, iterators = line_trainer(examples, schedule=Cosine(warmup_updates=3), **fields)
         for count in calls:
             _, bad_update = trainer.train(iterators, tf.constant(count))

@@ -16,7 +16,7 @@ CLASSES = 100  # of ages and differences
 
 
 class AgesNetwork(tf.Module):
-    """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
+    """The network over facts, the readout of its sum, and with `auxiliary_loss` one of each fact.
 
     With `sinusoids` the initial weights of years and ages are not Glorot's (see `sinusoids`).
     """
@@ -30,7 +30,7 @@ class AgesNetwork(tf.Module):
             compute_dtype=config.compute_dtype,
         )
         self.readout = MLP([hidden, hidden, hidden, hidden, CLASSES], name="readout")
-        if config.node_loss:
+        if config.auxiliary_loss:
             sizes = [hidden, hidden, hidden, 2 * CLASSES]
             self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
         if config.sinusoids:
@@ -42,7 +42,7 @@ class AgesNetwork(tf.Module):
             read(kernel), [2 * PEOPLE + KINDS, CLASSES, PEOPLE]
         )
         kernel.assign(tf.concat([people_and_kind, sinusoids(years), asked], axis=0))
-        for readout in [self.readout, *([self.node_readout] if self.config.node_loss else [])]:
+        for readout in [self.readout, *([self.node_readout] if self.config.auxiliary_loss else [])]:
             kernel = readout.layers[-1].w
             columns = tf.split(tf.transpose(read(kernel)), known_size(kernel, 1) // CLASSES)
             kernel.assign(tf.transpose(tf.concat([sinusoids(part) for part in columns], axis=0)))

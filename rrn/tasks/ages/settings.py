@@ -28,5 +28,5 @@ class Model(ModelSettings):
     hidden_size: Size = 128
     num_steps: Steps = 8
     readout_dropout: Dropout = 0.5
-    node_loss: Number = 0.0  # weight of the loss of all people's ages, in training
+    auxiliary_loss: Number = 0.0  # weight of the loss of all people's ages, in training
     sinusoids: bool = False  # initially in the weights of years and ages

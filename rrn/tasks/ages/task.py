@@ -104,8 +104,8 @@ class Ages(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Training adds `node_loss` times a second loss, which is small if the ages of a fact's two
-        people can be read from the fact's state; see the method `node_loss`.
+        Training adds `auxiliary_loss` times a second loss, which is small if the ages of a fact's
+        two people can be read from the fact's state; see the method `auxiliary_loss`.
 
         Returns:
           See `Task.loss`. Outputs also have each question's "distance".
@@ -118,9 +118,9 @@ class Ages(Task):
         draws, num_steps = random if training else None, num_steps or self.config.num_steps
         logits, hidden = self.logits(facts, asked, num_steps, draws)
         losses, outputs = answer_losses(logits, answer)
-        if training and self.config.node_loss:
+        if training and self.config.auxiliary_loss:
             fact_ages = batch["fact_ages"][:, :num_people]
-            losses["loss"] += self.config.node_loss * self.node_loss(hidden, fact_ages)
+            losses["loss"] += self.config.auxiliary_loss * self.auxiliary_loss(hidden, fact_ages)
         return losses, {**outputs, "distance": distance}
 
     def logits(
@@ -161,7 +161,7 @@ class Ages(Task):
         asked = graph.broadcast_globals_to_nodes(tf.one_hot(asked, PEOPLE))
         return graph, tf.concat([*parts, asked], axis=-1)
 
-    def node_loss(self, hidden: list[tf.Tensor], ages: tf.Tensor) -> tf.Tensor:
+    def auxiliary_loss(self, hidden: list[tf.Tensor], ages: tf.Tensor) -> tf.Tensor:
         """Computes how well the facts' ages can be read from each fact.
 
         Args:
@@ -181,7 +181,7 @@ class Ages(Task):
         return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
 
     def training_only(self) -> list[Variable]:
-        return module_variables(self.network.node_readout) if self.config.node_loss else []
+        return module_variables(self.network.node_readout) if self.config.auxiliary_loss else []
 
     # Answers
 

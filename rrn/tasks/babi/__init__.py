@@ -5,8 +5,8 @@ Modules:
   task: the inputs, the model's way from a batch to losses
   network: the modules: sentence encoders, network over facts, readouts
   parts: the parts of a batch, in which little is padded
-  told: the second training loss: what the other facts tell of a fact's topics
-  relabelling: phrases that play the same part exchange places, in training
+  auxiliary: the second training loss: what the other facts tell of a fact's topics
+  augmentation: phrases that play the same part exchange places, in training
   text: from text to words' ids, for answers
   questions: questions whose words alone tell the answer
   report: results, their table and figure, beside the paper's

@@ -32,7 +32,7 @@ class BabiEncoder(tf.Module):
 
 
 class BabiNetwork(tf.Module):
-    """The network over facts, the readout of its sum, and with `node_loss` one of each fact.
+    """The network over facts, the readout of its sum, and with `auxiliary_loss` one of each fact.
 
     The readouts' layers are `[hidden, hidden, vocabulary]` and `[hidden, vocabulary]`.
     """
@@ -47,7 +47,7 @@ class BabiNetwork(tf.Module):
             compute_dtype=config.compute_dtype,
         )
         self.readout = MLP([hidden, hidden, hidden, vocabulary_size], name="readout")
-        if config.node_loss:
+        if config.auxiliary_loss:
             sizes = [hidden, hidden, vocabulary_size]
             self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
             bias = self.node_readout.layers[-1].b

@@ -63,7 +63,7 @@ class BabiReport(Report):
         "error/": Quantity("wrong answers of the last step, %"),
         "tasks_failed": Quantity("tasks failed"),
         "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
-        "told_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
+        "auxiliary_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
     }
 
     def results(

@@ -14,16 +14,16 @@ class LossOptions(Settings):
     """What a stage may give to `loss`."""
 
     num_steps: Steps | None = None  # the network's; by default the model's
-    told: bool = True  # whether there is the loss "told" of `node_loss`
-    # Of how many facts of each story the loss "told" is computed, in a second pass. By default it
-    # is computed of whole stories, in the first.
-    told_facts: Annotated[int, Field(ge=1, le=256)] | None = None
+    auxiliary: bool = True  # whether there is the loss "auxiliary", if the model has one
+    # Of how many facts of each story the loss "auxiliary" is computed, in a second pass. By default
+    # it is computed of whole stories, in the first.
+    auxiliary_facts: Annotated[int, Field(ge=1, le=256)] | None = None
 
 
 class BatchOptions(Settings):
     """What a stage may give to `make_batch`."""
 
-    keep_names: bool = False  # whether names stay, even if the model has `relabel`
+    augment: bool = True  # whether phrases exchange places, if the model has `augment`
 
 
 class Model(ModelSettings):
@@ -41,5 +41,5 @@ class Model(ModelSettings):
     readout_dropout: Dropout = 0.5
     num_parts: Annotated[int, Field(ge=1, le=32)] = 8  # of a batch, by the number of facts
     normal_embeddings: bool = False  # initially, not Glorot's
-    node_loss: Number = 0.0  # weight of the loss of what facts tell of topics, in training
-    relabel: bool = False  # phrases that play the same part exchange places, in training
+    auxiliary_loss: Number = 0.0  # weight of the loss of what facts tell of topics, in training
+    augment: bool = False  # phrases that play the same part exchange places, in training

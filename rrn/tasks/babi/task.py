@@ -16,13 +16,19 @@ from rrn.files.data import PreparedData
 from rrn.nn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.nn.sentences import padded, prefix_tree
+from rrn.tasks.babi.augmentation import Relabelling
+from rrn.tasks.babi.auxiliary import (
+    auxiliary_losses,
+    bags_of_words,
+    content_words,
+    find_topics,
+    some_facts,
+)
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork
 from rrn.tasks.babi.parts import fact_shares, part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
-from rrn.tasks.babi.relabelling import Relabelling
 from rrn.tasks.babi.settings import Model
 from rrn.tasks.babi.text import joined, split_facts, token_ids
-from rrn.tasks.babi.told import bags_of_words, content_words, find_topics, some_facts, told_losses
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom, uniform
 from rrn.variables.reading import Variable, module_variables
@@ -69,7 +75,7 @@ class Babi(Task):
         )
         questions, places = distinct_questions({**shared, **train})
         self.answered_alone = answered_alone(questions, places, train["answer"])
-        if self.config.node_loss or self.config.relabel:
+        if self.config.auxiliary_loss or self.config.augment:
             self._prepare_sentences(shared, train)
 
     def _prepare_sentences(self, shared, train):
@@ -79,11 +85,11 @@ class Babi(Task):
         fact_counts = np.diff(train["story_start"], append=len(train["facts"]))
         fact_tasks = np.repeat(story_tasks, fact_counts)
         tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
-        if self.config.relabel:
+        if self.config.augment:
             self.relabelling = Relabelling(shared, train, fact_tasks)
             tokens, lengths = self.relabelling.sentences()
         self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
-        if self.config.node_loss:
+        if self.config.auxiliary_loss:
             self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
 
     def _find_content_words(self, tokens, lengths, facts, fact_tasks):
@@ -128,7 +134,7 @@ class Babi(Task):
         examples: tf.Tensor,
         random: ExampleRandom,
         training: bool,
-        keep_names: bool = False,
+        augment: bool = True,
     ) -> Batch:
         """Makes sentence ids of the last facts, in parts of questions with about as many facts.
 
@@ -136,7 +142,7 @@ class Babi(Task):
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
           "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
-          with `node_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
+          with `auxiliary_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
         sizes = self.sizes(arrays, examples)
@@ -162,7 +168,7 @@ class Babi(Task):
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
         words: Mapping[str, Any] = arrays
-        if training and self.config.relabel and not keep_names:
+        if training and self.config.augment and augment:
             facts, question, answer = self.relabelling.relabel(
                 random, task, facts, tf.concat(owners, 0), question, answer
             )
@@ -173,7 +179,7 @@ class Babi(Task):
         if self.fixed_shapes:
             facts, questions = padded(facts, nodes), padded(questions, tf.size(question))
         told_of = {}
-        if training and self.config.node_loss:
+        if training and self.config.auxiliary_loss:
             told_of = {
                 "topics": tf.gather(self.topics, facts),
                 "content": tf.gather(self.content, facts),
@@ -301,55 +307,57 @@ class Babi(Task):
         random: ExampleRandom,
         training: bool,
         num_steps: int | None = None,
-        told_facts: int | None = None,
-        told: bool = True,
+        auxiliary_facts: int | None = None,
+        auxiliary: bool = True,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Unless `told` is False, training adds `node_loss` times the loss "told" of `told.py`, and
-        also returns that loss by itself. The facts of `told_facts` are drawn anew at every update.
-        The loss "told" is far easier to learn if it begins with few.
+        Unless `auxiliary` is False, training adds `auxiliary_loss` times the loss "auxiliary" of
+        `auxiliary.py`, and also returns that loss by itself. The facts of `auxiliary_facts` are
+        drawn anew at every update. The loss is far easier to learn if it begins with few.
 
         Returns:
           See `Task.loss`. Outputs also have "probabilities" by step, and in training with this loss
-          "told" `[examples]`.
+          "auxiliary" `[examples]`.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
-        if training and self.config.node_loss and told:
-            if told_facts:
-                batch = some_facts(batch, random.uniform([self.config.max_facts], 2), told_facts)
+        if training and self.config.auxiliary_loss and auxiliary:
+            if auxiliary_facts:
+                batch = some_facts(
+                    batch, random.uniform([self.config.max_facts], 2), auxiliary_facts
+                )
                 _, hidden = self.run(encodings, batch, num_steps)
-            losses["told"] = self.told_loss(hidden, batch)
-            losses["loss"] += self.config.node_loss * losses["told"]
-            outputs["told"] = losses["told"]
+            losses["auxiliary"] = self.auxiliary_loss(hidden, batch)
+            losses["loss"] += self.config.auxiliary_loss * losses["auxiliary"]
+            outputs["auxiliary"] = losses["auxiliary"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
-    def told_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
+    def auxiliary_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
         """Computes how well each fact's state tells what others say of its topics, `[examples]`.
 
         Args:
           hidden: the hidden states of every step, a list of `[nodes, hidden]`.
         """
-        return told_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
+        return auxiliary_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
 
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes accuracies and, in training with `node_loss`, the loss "told" by task.
+        """Computes accuracies and, in training with `auxiliary_loss`, the loss "auxiliary" by task.
 
         Accuracies are of the last step, by step `[steps]`, and of the last step by task `[20]`.
         """
         tasks = batch["task"] - 1
         metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
-        if "told" in outputs:
+        if "auxiliary" in outputs:
             sums, counts = (
                 tf.math.unsorted_segment_sum(values, tasks, NUM_TASKS)
-                for values in (outputs["told"], tf.ones_like(outputs["told"]))
+                for values in (outputs["auxiliary"], tf.ones_like(outputs["auxiliary"]))
             )
-            metrics["told_by_task"] = sums, counts
+            metrics["auxiliary_by_task"] = sums, counts
         return metrics
 
     def training_only(self) -> list[Variable]:
-        return module_variables(self.network.node_readout) if self.config.node_loss else []
+        return module_variables(self.network.node_readout) if self.config.auxiliary_loss else []
 
     def regularized(self) -> list[Variable]:
         mlps = [*self.network.rrn.mlps(), self.network.readout]

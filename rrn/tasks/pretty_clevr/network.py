@@ -40,7 +40,7 @@ class PrettyClevrNetwork(tf.Module):
             compute_dtype=config.compute_dtype,
         )
         self.readout = MLP([hidden, hidden, CLASSES], name="readout")
-        if config.node_loss:
+        if config.auxiliary_loss:
             self.node_kernel = tf.Variable(glorot_uniform([hidden, 1]), name="node_readout/w")
 
     def __call__(
@@ -52,12 +52,12 @@ class PrettyClevrNetwork(tf.Module):
           question: one-hot anchor and number of jumps `[examples, QUESTION_SIZE]`.
 
         Returns:
-          (logits of the answer `[examples, steps, CLASSES]`, with `node_loss` those of being the
-          object in question `[examples, steps, 8]`, else None).
+          (logits of the answer `[examples, steps, CLASSES]`, with `auxiliary_loss` those of being
+          the object in question `[examples, steps, 8]`, else None).
         """
         graph, _, hidden = self.hidden_states(batch, question)
         logits = sum_readout(self.readout, graph, hidden, [self.config.readout_dropout], random)
-        if not self.config.node_loss:
+        if not self.config.auxiliary_loss:
             return logits, None
         kernel = read(self.node_kernel)
         by_step = [tf.reshape(tf.matmul(h, kernel), [-1, OBJECTS]) for h in hidden]

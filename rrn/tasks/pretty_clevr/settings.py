@@ -29,4 +29,4 @@ class Model(ModelSettings):
     num_steps: Steps = 4
     readout_dropout: Dropout = 0.5
     markers_in_order: bool = False  # the k-th object has marker k; only the MLP sees it
-    node_loss: Number = 0.0  # weight of the loss of finding the answer's object, in training
+    auxiliary_loss: Number = 0.0  # weight of the loss of finding the answer's object, in training

@@ -55,8 +55,10 @@ class PrettyClevr(Task):
     network: PrettyClevrNetwork | FlatNetwork
 
     def __init__(self, config: Model, names: Sequence[str]):
-        if config.network == "mlp" and config.node_loss:
-            raise ValueError(f"model.node_loss: the MLP has no nodes, got {config.node_loss}")
+        if config.network == "mlp" and config.auxiliary_loss:
+            raise ValueError(
+                f"model.auxiliary_loss: the MLP has no nodes, got {config.auxiliary_loss}"
+            )
         super().__init__(config, NETWORKS[config.network](config))
         self.names = names
 
@@ -119,8 +121,8 @@ class PrettyClevr(Task):
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Training adds `node_loss` times the cross-entropy of finding the answer's object among the
-        eight. No question names that object, but the answer tells which it is.
+        Training adds `auxiliary_loss` times the cross-entropy of finding the answer's object among
+        the eight. No question names that object, but the answer tells which it is.
 
         Returns:
           See `Task.loss`. Outputs also have each question's "jumps".
@@ -135,7 +137,7 @@ class PrettyClevr(Task):
             has_answer = tf.gather(names, answer, axis=2, batch_dims=1)
             found = tf.repeat(has_answer[:, None], self.config.num_steps, axis=1)
             node_losses = tf.nn.softmax_cross_entropy_with_logits(found, node_logits)
-            losses["loss"] += self.config.node_loss * tf.reduce_mean(node_losses, axis=1)
+            losses["loss"] += self.config.auxiliary_loss * tf.reduce_mean(node_losses, axis=1)
         return losses, {**outputs, "jumps": jumps}
 
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
@@ -143,7 +145,7 @@ class PrettyClevr(Task):
 
     def training_only(self) -> list[Variable]:
         network = self.network
-        if isinstance(network, PrettyClevrNetwork) and self.config.node_loss:
+        if isinstance(network, PrettyClevrNetwork) and self.config.auxiliary_loss:
             return [network.node_kernel]
         return []
 

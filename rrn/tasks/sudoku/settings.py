@@ -25,6 +25,6 @@ class Model(ModelSettings):
     hidden_size: Size = 96
     num_steps: Steps = 32  # in training
     evaluation_steps: Steps = 64
-    relabel: bool = False  # digits exchange places, in training
-    symmetries: bool = False  # boards are turned and mirrored, in training
+    augment_digits: bool = False  # digits exchange places, in training
+    augment_symmetries: bool = False  # boards are turned and mirrored, in training
     recompute: bool = False  # in the backward pass: less memory, more time

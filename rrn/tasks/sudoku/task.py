@@ -89,10 +89,10 @@ class Sudoku(Task):
           "puzzle" and "solution", digits `[examples, 81]` each, changed alike.
         """
         batch = {name: tf.gather(arrays[name], examples) for name in ("puzzle", "solution")}
-        if training and self.config.symmetries:
+        if training and self.config.augment_symmetries:
             cells = random_symmetry(random)
             batch = {name: tf.gather(board, cells, batch_dims=1) for name, board in batch.items()}
-        if training and self.config.relabel:
+        if training and self.config.augment_digits:
             digits = random_relabelling(random)
             batch = {name: tf.gather(digits, board, batch_dims=1) for name, board in batch.items()}
         return batch

@@ -49,8 +49,8 @@ def test_the_model_has_exactly_these_parameters(data):
     # 8 who, 8 whom, 3 kinds, 100 years, 8 asked.
     expected = mlp(127, 128, 128, 128, 128) + 2 * mlp(256, 128, 128, 128, 128)
     expected += mlp(256, 512) + mlp(128, 128, 128, 128, 100)
-    for node_loss, more in ((0.0, 0), (1.0, mlp(128, 128, 128, 200))):
-        variables = make_task(data, node_loss=node_loss).network.variables
+    for auxiliary_loss, more in ((0.0, 0), (1.0, mlp(128, 128, 128, 200))):
+        variables = make_task(data, auxiliary_loss=auxiliary_loss).network.variables
         assert sum(v.shape.num_elements() for v in variables) == expected + more
     assert expected == 424_804
 
@@ -59,7 +59,7 @@ def test_sinusoids_are_initial_weights_of_years_and_ages_alone(data):
     networks = []
     for begin in (False, True):
         tf.random.set_seed(0)
-        networks.append(make_task(data, node_loss=1.0, sinusoids=begin).network)
+        networks.append(make_task(data, auxiliary_loss=1.0, sinusoids=begin).network)
     for glorot, other in zip(*(network.variables for network in networks), strict=True):
         changed = np.any(glorot.numpy() != other.numpy())
         assert changed == (
@@ -136,7 +136,7 @@ def few(stories):
 
 @pytest.mark.parametrize("n", [8, 3])
 def test_losses_equal_the_plain_formulation(data, few, n):
-    task = make_task(data, num_steps=3, node_loss=0.5, readout_dropout=0.0)
+    task = make_task(data, num_steps=3, auxiliary_loss=0.5, readout_dropout=0.0)
     network = task.network
     randomize(network)
     for variable in network.variables:

@@ -81,8 +81,8 @@ def test_another_network_is_an_error(data):
 
 
 def test_a_node_loss_without_nodes_is_an_error(data):
-    with pytest.raises(ValueError, match=r"model\.node_loss: the MLP has no nodes, got 1\.0"):
-        make_task(data, "mlp", node_loss=1.0)
+    with pytest.raises(ValueError, match=r"model\.auxiliary_loss: the MLP has no nodes, got 1\.0"):
+        make_task(data, "mlp", auxiliary_loss=1.0)
 
 
 # Inputs
@@ -214,7 +214,7 @@ def test_logits_equal_the_plain_formulation(data, some_batch):
 
 
 def test_the_order_of_objects_does_not_matter(data, some_batch):
-    task = make_task(data, node_loss=1.0)
+    task = make_task(data, auxiliary_loss=1.0)
     question = one_hot_question(some_batch)
     logits, node_logits = task.network(some_batch, question, None)
     order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
@@ -231,7 +231,7 @@ def test_the_order_of_objects_does_not_matter(data, some_batch):
 
 def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
     task, random = (
-        make_task(data, node_loss=0.5, readout_dropout=0.0),
+        make_task(data, auxiliary_loss=0.5, readout_dropout=0.0),
         ExampleRandom([0, 0], [0], 1),
     )
     losses, outputs = task.loss({}, some_batch, random, True)
@@ -240,8 +240,10 @@ def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
     answers = some_batch["answers"].numpy()[np.arange(4), some_batch["jumps"]]
     found = [int(np.flatnonzero(a[:, k])[0]) for a, k in zip(attributes, answers, strict=True)]
     log_p = logits - tf.reduce_logsumexp(logits, axis=2, keepdims=True)
-    node_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
-    assert_close(losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(node_loss))
+    auxiliary_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
+    assert_close(
+        losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(auxiliary_loss)
+    )
     answer_only, _ = task.loss({}, some_batch, None, False)
     assert_close(answer_only["loss"], outputs["loss"].numpy().mean(axis=1))
 
@@ -275,7 +277,7 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
 def test_two_devices_equal_one(data, optimizer):
     config = get_config("test")
     config = replace(config, train={"optimizer": optimizer})
-    config = replace(config, model={"hidden_size": 8, "node_loss": 1.0})
+    config = replace(config, model={"hidden_size": 8, "auxiliary_loss": 1.0})
     task = create_task(config.model, data)
     initial = [variable.numpy() for variable in task.network.variables]
     values = []

@@ -133,7 +133,10 @@ def assert_valid(batch, givens):
     np.testing.assert_array_equal((puzzle > 0).sum(axis=1), givens)
 
 
-@pytest.mark.parametrize("changes", [["relabel"], ["symmetries"], ["relabel", "symmetries"]])
+@pytest.mark.parametrize(
+    "changes",
+    [["augment_digits"], ["augment_symmetries"], ["augment_digits", "augment_symmetries"]],
+)
 def test_changed_boards_are_valid_and_only_training_changes_them(data, changes):
     task, arrays = make_task(**dict.fromkeys(changes, True)), data.arrays("train")
     examples = list(range(0, 72, 3))
@@ -147,7 +150,7 @@ def test_changed_boards_are_valid_and_only_training_changes_them(data, changes):
         np.testing.assert_array_equal(unchanged[name], as_in_file)
         assert (batch[name].numpy() != as_in_file).any(axis=1).all()
     moved = (batch["puzzle"].numpy() > 0) != (plain["puzzle"].numpy() > 0)
-    np.testing.assert_array_equal(moved.any(axis=1), "symmetries" in changes)
+    np.testing.assert_array_equal(moved.any(axis=1), "augment_symmetries" in changes)
 
 
 DRAWS = 40_000
@@ -202,7 +205,7 @@ def test_draws_are_uniform_over_the_split(data):
 
 
 def test_boards_do_not_depend_on_the_number_of_devices(data):
-    task, arrays = make_task(relabel=True, symmetries=True), data.arrays("train")
+    task, arrays = make_task(augment_digits=True, augment_symmetries=True), data.arrays("train")
 
     def boards(num_devices):
         inputs = training_inputs(task, arrays, 6, num_devices, 0, 3)
@@ -310,7 +313,7 @@ def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
 def trained(data):
     """Number of devices -> (the trainer, metrics and gradients of an update, its towers)."""
     tf.random.set_seed(0)
-    config = make_config(relabel=True, symmetries=True)
+    config = make_config(augment_digits=True, augment_symmetries=True)
     config = replace(config, model={"num_steps": 2})
     config = replace(config, train={"l2": 1e-3})
     task = create_task(config.model, data)

@@ -223,8 +223,8 @@ class Relabelling:
         used |= {",".join(answer) for answer in self._answers.sentences}
         if used - set(words):
             raise ValueError(
-                f"model.relabel: {', '.join(sorted(used - set(words)))} would come into the "
-                "training stories, which never have them; take more stories, or relabel=False"
+                f"model.augment: {', '.join(sorted(used - set(words)))} would come into the "
+                "training stories, which never have them; take more stories, or augment=False"
             )
         numbers = {word: number for number, word in enumerate(words)}
         self._tokens = [[numbers[word] for word in s] for s in self._sentences.sentences]

@@ -1,4 +1,4 @@
-"""bAbI's relabelling: what comes of a story is as true as the story, by an independent reader."""
+"""bAbI's augmentation: what comes of a story is as true as the story, by an independent reader."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from rrn.config import replace
 from rrn.data_prep.babi.simulator.answerer import answer
 from rrn.files.data import read_prepared
 from rrn.tasks import create_task
-from rrn.tasks.babi.relabelling import PARTS, TASK_PARTS, Name, exchanged, read
+from rrn.tasks.babi.augmentation import PARTS, TASK_PARTS, Name, exchanged, read
 from rrn.variables.random import ExampleRandom
 from tests.tasks.babi.test_task import spell, tiny_data
 
@@ -49,14 +49,14 @@ def create(data, **model):
     return create_task(config.model, data)
 
 
-def texts_of(data, split, examples, keep_names=False, **model):
+def texts_of(data, split, examples, in_stage=True, **model):
     """For each example its facts, question and answer, as `make_batch` makes them in training."""
     task, arrays = create(data, **model), data.arrays(split)
     examples = np.sort(examples)
     examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
     random = ExampleRandom((3, 4), np.arange(len(examples)), len(examples))
     examples = tf.constant(examples, tf.int32)
-    batch = task.make_batch(arrays, examples, random, training=True, keep_names=keep_names)
+    batch = task.make_batch(arrays, examples, random, training=True, augment=in_stage)
     words = data.shared["vocabulary"]
     told, asked = (
         [" ".join(words[i] for i in sentence) for sentence in spell(batch[name])]
@@ -75,8 +75,8 @@ def texts_of(data, split, examples, keep_names=False, **model):
 def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(data, task):
     questions = np.flatnonzero(data.splits["train"]["task"] == task)[:40]
     examples = np.repeat(questions, COPIES)
-    before = texts_of(data, "train", examples, relabel=False)
-    after = texts_of(data, "train", examples, relabel=True)
+    before = texts_of(data, "train", examples, augment=False)
+    after = texts_of(data, "train", examples, augment=True)
     checked = [agrees(task, *story) for story in before]
     assert np.mean(checked) > 0.9  # some of task 5's questions have two right answers
     for story in itertools.compress(after, checked):
@@ -125,7 +125,7 @@ def test_names_of_one_part_take_each_others_places_together():
 
 def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data):
     first = np.flatnonzero(data.splits["train"]["task"] == 1)[:1]
-    stories = texts_of(data, "train", np.repeat(first, 500), relabel=True)
+    stories = texts_of(data, "train", np.repeat(first, 500), augment=True)
     people = {story[0][0].split()[0] for story in stories}
     assert people == set(PARTS[0].forms[0])
     shapes = set()
@@ -138,12 +138,12 @@ def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data
 
 def test_a_stage_may_keep_the_names(data):
     examples = np.arange(0, len(data.splits["train"]["task"]), 7)
-    kept = texts_of(data, "train", examples, keep_names=True, relabel=True)
-    assert kept == texts_of(data, "train", examples, relabel=False)
+    kept = texts_of(data, "train", examples, in_stage=False, augment=True)
+    assert kept == texts_of(data, "train", examples, augment=False)
 
 
 def test_evaluation_changes_nothing(data):
-    task, arrays = create(data, relabel=True), data.arrays("test")
+    task, arrays = create(data, augment=True), data.arrays("test")
     examples = tf.constant([0])
     random = ExampleRandom((3, 4), tf.constant([0]))
     batch = task.make_batch(arrays, examples, random, training=False)
@@ -152,7 +152,7 @@ def test_evaluation_changes_nothing(data):
 
 def test_words_that_the_stories_have_not_are_named():
     data = tiny_data()
-    with pytest.raises(ValueError, match=r"model\.relabel: .*john.* would come into"):
+    with pytest.raises(ValueError, match=r"model\.augment: .*john.* would come into"):
         small = {
             **data.shared,
             "vocabulary": np.array(["<unk>", "mary", "moved", "garden"], object),
@@ -168,4 +168,4 @@ def test_words_that_the_stories_have_not_are_named():
             "story": np.array([0]),
             "story_start": np.array([0]),
         }
-        create(data.__class__("tiny.h5", data.attributes, small, {"train": train}), relabel=True)
+        create(data.__class__("tiny.h5", data.attributes, small, {"train": train}), augment=True)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.optimizers import AveragedWeights
+from rrn.optimizers import MovingAverages
 
 
 def test_averages_follow_the_variable():
     variable = tf.Variable([1.0, 2.0])
-    averages = AveragedWeights([variable], 0.75)
+    averages = MovingAverages([variable], 0.75)
     np.testing.assert_array_equal(averages.averages[0], [1.0, 2.0])
     variable.assign([5.0, 2.0])
     averages.update()
@@ -21,7 +21,7 @@ def test_averages_follow_the_variable():
 def test_in_place_swaps_and_restores_exactly_also_after_an_error():
     rng = np.random.default_rng(0)
     variables = [tf.Variable(rng.normal(size=[50]), dtype=tf.float32) for _ in range(2)]
-    averages = AveragedWeights(variables, 0.9)
+    averages = MovingAverages(variables, 0.9)
     for variable in variables:
         variable.assign_add(rng.normal(size=[50]).astype(np.float32))
     averages.update()

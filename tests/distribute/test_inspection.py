@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rrn.distribute.showing import (
+from rrn.distribute.inspection import (
     format_activations,
     graph_with_variables,
     list_activations,
@@ -16,7 +16,7 @@ from rrn.distribute.towers import tower_gradients
 from rrn.nn.graphs import SparseGraph
 from rrn.nn.layers import Linear
 from rrn.nn.network import RecurrentRelationalNetwork
-from rrn.variables.recorder import Activation, Record, note, note_reads, recording, tower_scope
+from rrn.variables.recorder import Activation, Record, record, record_reads, recording, tower_scope
 from tests.helpers import CPUS
 
 STEPS = 3
@@ -26,20 +26,20 @@ WORKERS = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
 def test_notes_are_kept_where_somebody_listens():
     a, v = tf.ones([2, 3]), tf.Variable(1.0)
     with tower_scope("tower 0"):
-        note("a", a)
+        record("a", a)
     with recording() as outer:
-        note("a", a)  # of no tower
+        record("a", a)  # of no tower
         with tower_scope("tower 0"):
-            note("before", a)  # another trace comes after this one
+            record("before", a)  # another trace comes after this one
         with tf.Graph().as_default(), tower_scope("tower 0"), tf.name_scope("box"):
-            note("c", {"y": [a, a], "x": a}, "/device:CPU:7")
-            note_reads({v.ref(): 1})
-            note_reads({v.ref(): 2})
+            record("c", {"y": [a, a], "x": a}, "/device:CPU:7")
+            record_reads({v.ref(): 1})
+            record_reads({v.ref(): 2})
             with recording() as inner:
-                note("of no tower", a)
+                record("of no tower", a)
                 with tower_scope("tower 1"):
-                    note("b", tf.constant(1))
-            note("d", tf.compat.v1.placeholder(tf.int32), "/device:CPU:7")
+                    record("b", tf.constant(1))
+            record("d", tf.compat.v1.placeholder(tf.int32), "/device:CPU:7")
     (tower,) = outer.values()
     assert outer.keys() == {"tower 0"} and tower.reads == {v.ref(): 3}
     names = [activation.name for activation in tower.activations]

@@ -9,7 +9,7 @@ from rrn.optimizers.optimizer import create_slot
 from rrn.variables.reading import Variable, shards
 
 
-class AveragedWeights(tf.Module):
+class MovingAverages(tf.Module):
     """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
 
     The averages begin with the variables' values. Each stands beside its variable, in the same

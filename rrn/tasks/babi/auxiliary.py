@@ -84,7 +84,7 @@ def told_words(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tenso
     return tf.minimum(tf.matmul(mentions, words), 1.0) * (1.0 - own)
 
 
-def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def auxiliary_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Computes how well the facts' states tell what the other facts say.
 
     Args:
@@ -101,8 +101,8 @@ def told_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.math.divide_no_nan(tf.reduce_sum(losses * mask, 1), tf.reduce_sum(mask, 1))
 
 
-def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
-    """Computes `told_loss` `[examples]`, part by part, of logits `[nodes, steps, words]`."""
+def auxiliary_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
+    """Computes `auxiliary_loss` `[examples]`, part by part, of logits `[nodes, steps, words]`."""
     about = tf.gather(batch["topics"], batch["fact_of_node"])
     content = tf.gather(batch["content"], batch["fact_of_node"])
     sizes = [tf.size(mask) for mask in batch["masks"]]
@@ -114,7 +114,7 @@ def told_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
             tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
         )
         told = told_words(part_topics, part_content, mask)
-        losses.append(told_loss(part_logits, told, mask))
+        losses.append(auxiliary_loss(part_logits, told, mask))
     return tf.concat(losses, 0)
 
 

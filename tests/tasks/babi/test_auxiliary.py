@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.tasks.babi.told import (
+from rrn.tasks.babi.auxiliary import (
+    auxiliary_loss,
     bags_of_words,
     content_words,
     find_topics,
     some_facts,
-    told_loss,
     told_words,
 )
 from rrn.tasks.inputs import training_inputs
@@ -92,12 +92,14 @@ def test_the_loss_is_the_mean_over_real_facts_and_steps():
     right = 1 / (1 + np.exp(-np.where(told[:, :, None] == 1, logits, -logits)))
     by_fact = -np.log(right).sum(axis=3).mean(axis=2)
     expected = [by_fact[0, :2].mean(), by_fact[1].mean()]
-    assert_close(told_loss(tf.constant(logits), tf.constant(told), tf.constant(mask)), expected)
+    assert_close(
+        auxiliary_loss(tf.constant(logits), tf.constant(told), tf.constant(mask)), expected
+    )
 
 
 @pytest.fixture(scope="module")
 def told_task(babi_h5):
-    _, data, task = small_babi(babi_h5, node_loss=0.5)
+    _, data, task = small_babi(babi_h5, auxiliary_loss=0.5)
     arrays = data.arrays("train")
     return task, arrays, next(iter(training_inputs(task, arrays, 16, 1, 0, 0)[0]))
 
@@ -111,7 +113,7 @@ def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
     task, _, batch = told_task
     with_told, outputs = losses(task, batch)
     answer = outputs["loss"].numpy().mean(axis=1)
-    assert_close(with_told["loss"], answer + 0.5 * with_told["told"])
+    assert_close(with_told["loss"], answer + 0.5 * with_told["auxiliary"])
     in_evaluation, _ = task.loss(task.encode(batch), batch, None, False)
     assert in_evaluation.keys() == {"loss"}
 
@@ -143,23 +145,23 @@ NODES = "fact_of_node", "position_of_node"
 def test_as_many_facts_as_there_are_give_the_same_losses(told_task):
     task, _, batch = told_task
     whole, _ = losses(task, batch)
-    some, _ = losses(task, batch, told_facts=6)
-    assert_close(some["told"], whole["told"], 1e-4)
+    some, _ = losses(task, batch, auxiliary_facts=6)
+    assert_close(some["auxiliary"], whole["auxiliary"], 1e-4)
     assert_close(some["loss"], whole["loss"], 1e-4)
 
 
 def test_without_it_the_loss_in_training_is_the_answers_alone(told_task):
     task, _, batch = told_task
-    untold, outputs = losses(task, batch, told=False)
-    assert untold.keys() == {"loss"} and "told" not in outputs
+    untold, outputs = losses(task, batch, auxiliary=False)
+    assert untold.keys() == {"loss"} and "auxiliary" not in outputs
     assert_close(untold["loss"], outputs["loss"].numpy().mean(axis=1))
-    assert "told_by_task" not in task.metrics(batch, outputs)
+    assert "auxiliary_by_task" not in task.metrics(batch, outputs)
 
 
 def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
     task, _, batch = told_task
     with tf.GradientTape() as tape:
-        told = tf.reduce_sum(losses(task, batch, told_facts=3)[0]["told"])
+        told = tf.reduce_sum(losses(task, batch, auxiliary_facts=3)[0]["auxiliary"])
     modules = task.encoder.facts, task.network.rrn.message_fn, task.network.node_readout
     reached = [v for module in modules for v in module.trainable_variables]
     answer = task.network.readout.trainable_variables
