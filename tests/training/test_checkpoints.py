@@ -183,7 +183,7 @@ def test_the_run_that_wrote_a_state_is_known(tmp_path):
         assert written_by(checkpoints.latest) == {"seed": number}
     older = tf.train.Checkpoint(trainer=trainer, best_error=checkpoints.best_error)
     trainer.update.assign(3)
-    path = older.write(str(tmp_path / "last" / "ckpt-3"))
+    path = tf.train.CheckpointManager(older, str(tmp_path / "last"), 9).save(3)
     assert written_by(path) is None
     restored, _ = make_trainer()
     tracked(tmp_path, restored)
