@@ -1,4 +1,4 @@
-"""What the package says of itself, and the texts that its wheel has in place of the checkout's."""
+"""What the package says of itself, and what its wheel holds."""
 
 import re
 import runpy
@@ -10,7 +10,7 @@ import setuptools
 import yaml
 
 import rrn
-from rrn.__main__ import with_installed_config
+from rrn.config_file import find_file
 from tests.helpers import ROOT
 from tests.lowest import lowest_versions
 
@@ -29,53 +29,38 @@ def test_every_dependency_has_a_lowest_version():
     assert sorted(declared) == sorted([*lowest, "ruff"])
 
 
-@pytest.fixture(scope="module")
-def setup_py():
-    """What setup.py defines, and what it gives setuptools' `setup`."""
+@pytest.mark.parametrize("command", ["bdist_wheel", "editable_wheel"])
+def test_a_wheel_has_everything_within_rrn_and_a_checkout_has_it_where_it_is(command, monkeypatch):
     given = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        patch.setattr(setuptools, "setup", lambda **arguments: given.update(arguments))
-        return runpy.run_path("setup.py"), given
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(setuptools, "setup", lambda **arguments: given.update(arguments))
+    monkeypatch.setattr(sys, "argv", ["setup.py", command])
+    runpy.run_path("setup.py")
+    folders = {path.parent.relative_to(ROOT) for path in ROOT.glob("rrn/**/*.py")}
+    packages = {".".join(folder.parts) for folder in folders}
+    if command == "bdist_wheel":
+        places = given["package_dir"]
+        assert packages | set(places) == set(given["packages"])
+        assert all(name.startswith("rrn.") and (ROOT / places[name]).is_dir() for name in places)
+    else:
+        assert packages == set(given["packages"]) and "package_dir" not in given
 
 
-def test_a_wheel_has_everything_within_rrn(setup_py):
-    _, given = setup_py
-    assert all(name == "rrn" or name.startswith("rrn.") for name in given["packages"])
-    wanted = {"rrn.data_prep.babi.simulator", "rrn.configs", "rrn.tasks.babi", "rrn.distribute"}
-    assert wanted <= set(given["packages"])
-    folders = {path.parent for path in ROOT.glob("rrn/**/*.py")}
-    assert len(folders) == sum(
-        not name.startswith(("rrn.data_prep", "rrn.configs")) for name in given["packages"]
+def test_nothing_within_rrn_imports_what_is_beside_it():
+    beside = re.compile(
+        r"^\s*(from (data_prep|configs|main)\S* import|import (data_prep|main)\b)", re.M
     )
+    for path in ROOT.glob("rrn/**/*.py"):
+        assert not beside.search(path.read_text(encoding="utf-8")), path
 
 
-def test_no_name_of_the_checkout_is_left_in_a_wheel(setup_py):
-    names, _ = setup_py
-    for path in (*ROOT.glob("rrn/**/*.py"), *ROOT.glob("data_prep/**/*.py"), ROOT / "main.py"):
-        text = path.read_text(encoding="utf-8")
-        for pattern, replacement in names["TEXTS"].items():
-            text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-        assert not re.search(r"^\s*(from|import) (data_prep|configs|main)\b", text, re.MULTILINE)
-        assert "python -m data_prep" not in text and "python main.py" not in text
-        assert not re.search(r"import_module\(f?\"(data_prep|configs)", text)
-
-
-def test_configs_that_are_not_here_are_the_installed_ones(tmp_path, monkeypatch):
+def test_the_projects_configs_are_found_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    installed = f"{ROOT}/configs/sudoku.py"
-    assert with_installed_config(["--config=configs/sudoku.py:test", "--devices=cpu"]) == [
-        f"--config={installed}:test",
-        "--devices=cpu",
-    ]
-    assert with_installed_config(["--config", "configs/sudoku.py"]) == ["--config", installed]
-    default = f"--config={ROOT}/configs/babi.py"
-    assert with_installed_config(["--mode=export"]) == [default, "--mode=export"]
-    others = ["--config=configs/mine.py", "--config.train.learning_rate=1"]
-    assert with_installed_config(others) == others
+    assert find_file("configs/sudoku.py") == f"{ROOT}/configs/sudoku.py"
+    assert find_file("configs/mine.py") is None and find_file("sudoku.py") is None
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/sudoku.py").write_text("")
-    assert with_installed_config(["--config=configs/sudoku.py"]) == ["--config=configs/sudoku.py"]
+    assert find_file("configs/sudoku.py") == "configs/sudoku.py"
 
 
 @pytest.mark.timeout(120)
