@@ -1,7 +1,8 @@
-"""From text to words' ids, in TensorFlow, as `data_prep.babi.stories: words` splits sentences."""
+"""From text to words' ids, in TensorFlow, as `rrn.data_prep.babi.stories: words` splits sentences."""
 
 import tensorflow as tf
-from data_prep.babi.stories import FACT_ENDS, QUESTION_ENDS
+
+from rrn.data_prep.babi.stories import FACT_ENDS, QUESTION_ENDS
 
 MAX_WORDS = 24  # of a sentence
 _ENDS = f"[{FACT_ENDS}{QUESTION_ENDS}]"  # of sentences
