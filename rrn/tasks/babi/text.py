@@ -1,4 +1,4 @@
-"""From text to words' ids, in TensorFlow, as `rrn.data_prep.babi.stories: words` splits sentences."""
+"""From text to words' ids, in TensorFlow, as `data_prep.babi.stories: words` splits sentences."""
 
 import tensorflow as tf
 
