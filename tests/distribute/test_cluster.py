@@ -30,6 +30,7 @@ from rrn.distribute.processes import reporting_failures
 from rrn.tasks.report import Results
 from rrn.training import Request, evaluate
 from rrn.training.files import Files
+from rrn.training.identity import identity
 from rrn.training.workdir import Workdir
 from tests.helpers import ROOT, line_config
 
@@ -257,6 +258,7 @@ def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monk
     )
     setup = types.SimpleNamespace(
         data=None,
+        identity=identity({}, None),
         variables=[variable],
         workdir=Workdir(tmp_path),
         arrays=lambda data, split: split,
