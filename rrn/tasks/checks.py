@@ -44,13 +44,15 @@ def checked_inputs(
         got = ", ".join(map(str, inputs)) or "none"
         raise ValueError(f"{name}: inputs must be a dict with {names}, got {got}")
     values = {n: _tensor(f"{name}: {n}", spec, inputs[n]) for n, spec in specs.items()}
-    _check_examples(name, values)
+    assertions = [_check_examples(name, values)]
     for n, value in values.items():
-        _check_range(f"{name}: {n}", specs[n].dtype, ranges.get(n), value)
-    return {n: tf.cast(value, specs[n].dtype) for n, value in values.items()}
+        assertions.append(_check_range(f"{name}: {n}", specs[n].dtype, ranges.get(n), value))
+    # What runs with wrong values fails with an error of its own, or with none: it has to wait.
+    with tf.control_dependencies([a for a in assertions if a is not None]):
+        return {n: tf.identity(tf.cast(v, specs[n].dtype)) for n, v in values.items()}
 
 
-def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> None:
+def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> tf.Operation | None:
     """Refuses values, when the call is made or in the run.
 
     Args:
@@ -58,17 +60,21 @@ def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> None:
       right: the argument and what it must be, as "predict: asked must be from 0 to 7".
       value: the values, numbers.
 
+    Returns:
+      The assertion of a traced function; None where all is known.
+
     Raises:
       ValueError: one of them is wrong, which is known when the call is made.
     """
     known = tf.get_static_value(wrong)
     if known is None:
         largest = tf.reduce_max(tf.where(wrong, value, value.dtype.min))
-        tf.debugging.Assert(~tf.reduce_any(wrong), [f"{right}, got", largest])
-    elif known.any():
+        return tf.debugging.Assert(~tf.reduce_any(wrong), [f"{right}, got", largest])
+    if known.any():
         place = tuple(np.argwhere(known)[0])
         got = value[place].numpy().tolist()
         raise ValueError(f"{right}, got {got} at {list(map(int, place))}")
+    return None
 
 
 def _tensor(name, spec, value):
@@ -104,7 +110,8 @@ def _check_examples(name, values):
         raise ValueError(f"{right}, got {', '.join(map(str, known))}")
     if None in known and len(values) > 1:
         numbers = tf.stack([tf.shape(value)[0] for value in values.values()])
-        tf.debugging.Assert(tf.reduce_all(numbers == numbers[0]), [f"{right}, got", numbers])
+        return tf.debugging.Assert(tf.reduce_all(numbers == numbers[0]), [f"{right}, got", numbers])
+    return None
 
 
 def _check_range(name, dtype, bounds, value):
@@ -116,4 +123,6 @@ def _check_range(name, dtype, bounds, value):
         # In float64, which has all integers of 32 bits; what is no number is within no range.
         wide = tf.cast(value, tf.float64)
         within = (wide >= lowest.astype(np.float64)) & (wide <= highest.astype(np.float64))
-        refuse(~within, f"{name} must be from {lowest.tolist()} to {highest.tolist()}", value)
+        right = f"{name} must be from {lowest.tolist()} to {highest.tolist()}"
+        return refuse(~within, right, value)
+    return None

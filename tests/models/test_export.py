@@ -154,7 +154,7 @@ def wrong_inputs(task, inputs):
     for name, (lowest, highest) in task.ranges().items():
         dtype, shape = inputs[name].dtype, inputs[name].shape
         for bound, step in (lowest, -1), (highest, 1):
-            outside = np.broadcast_to(bound, shape[-1:]) + step
+            outside = np.broadcast_to(bound, shape[1:][-1:]) + step
             first = tf.cast(tf.broadcast_to(outside, [1, *shape[1:]]), dtype)
             yield {**inputs, name: tf.concat([first, inputs[name][1:]], axis=0)}
     for name in list(inputs)[1:]:

@@ -219,8 +219,9 @@ class Completion(Task):
         inputs = super().checked(inputs)
         ends = inputs["hole"][:, :2] + inputs["hole"][:, 2:]
         right = f"Completion.predict: hole must end within the image's {self.size} pixels"
-        refuse(ends > self.size, right, ends)
-        return inputs
+        assertion = refuse(ends > self.size, right, ends)
+        with tf.control_dependencies([] if assertion is None else [assertion]):
+            return {name: tf.identity(value) for name, value in inputs.items()}
 
     def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Fills a hole in each image.
