@@ -38,7 +38,7 @@ class KnownSizes(NamedTuple):
 
     nodes: int | None = None
     graphs: int | None = None
-    edge_shape: tf.TensorShape | list = tf.TensorShape(None)  # pyright: ignore[reportArgumentType]
+    edge_shape: tf.TensorShape | list = tf.TensorShape(None)  # pyright: ignore[reportArgumentType] (stubs lack None)
 
 
 class Graph(abc.ABC):
