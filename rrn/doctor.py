@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -345,6 +346,33 @@ def _verdict(facts):
         return f"everything works; TensorFlow will use {', '.join(gpus)}", 0
     why = "CUDA_VISIBLE_DEVICES shows no GPU" if facts.gpus else "there is no NVIDIA GPU"
     return f"TensorFlow will use the CPU: {why}", 0
+
+
+# For others, who have TensorFlow already
+
+
+def describe_machine() -> tuple[str, list[str]]:
+    """Describes the processor, and each of NVIDIA's GPUs."""
+    return _processor(_text("/proc/cpuinfo")), _nvidia()[1]
+
+
+def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
+    """Finds the first library that TensorFlow needs on a GPU and cannot open; None if it has all.
+
+    Args:
+      build: what `tf.sysconfig.get_build_info` returns.
+      folder: TensorFlow's.
+
+    Returns:
+      Its name, and why it cannot be opened; or that this TensorFlow is built for no GPU.
+    """
+    if not build.get("cuda_version"):
+        return "this TensorFlow is built without CUDA"
+    for name in _library_names(build["cuda_version"], build.get("cudnn_version")):
+        where, wrong = _open_library(name, folder)
+        if not where and not name.startswith(OPTIONAL):
+            return f"{name}: {wrong}"
+    return None
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ weights, states and results. With `--cluster` the chief, a worker or a server is
 
 import argparse
 import collections
+import json
 import multiprocessing
 import os
 import random
@@ -88,7 +89,9 @@ def _saved(workdir):
 
 def state(workdir: Path) -> dict[str, np.ndarray]:
     """All of a run that must not depend on kills, by name."""
-    found = {"results": np.array((workdir / "results.json").read_text())}
+    results = json.loads((workdir / "results.json").read_text())
+    del results["made"]  # when, and how fast
+    found = {"results": np.array(json.dumps(results))}
     weights = read_weights(workdir / "weights.h5")
     found |= {**weights.arrays, "update": np.array(weights.attributes["update"])}
     for which in ("last", "best"):

@@ -98,7 +98,9 @@ def test_a_trained_run_is_evaluated_and_not_trained_again(trained, small_babi_h5
     assert "update" not in again and "mean error" in again
     assert (workdir / "metrics.jsonl").read_text() == metrics
     assert (workdir / "weights.h5").read_bytes() == weights
-    assert read_json(workdir / "results.json") == results
+    made_again = read_json(workdir / "results.json")
+    assert made_again.pop("made")["update"] == results.pop("made")["update"]
+    assert made_again == results
     # The weights alone give the same in another folder, on another number of devices.
     assert "mean error" in evaluated
     assert sorted(os.listdir(tmp_path)) == sorted(["figures", "report.html", "results.json"])
@@ -160,7 +162,7 @@ def files(tmp_path_factory):
     (folder / "text.h5").write_text("no HDF5")
     for name in "run", "evaluated":
         (folder / name).mkdir()
-        (folder / name / "config.json").write_text('{"train": {"stages": [{"num_updates": 7}]}}')
+        (folder / name / "config.json").write_text('{"train": {"stages": [{"num_updates": 70}]}}')
     write_weights(Weights(str(folder / "evaluated" / "weights.h5"), {}, {}, {}))
     return folder
 

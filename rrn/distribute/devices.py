@@ -4,9 +4,12 @@ import ctypes
 import os
 import platform
 import re
+from collections.abc import Sequence
 
 import tensorflow as tf
 from absl import logging
+
+from rrn.doctor import missing_library
 
 CPU = "/device:CPU:0"
 GPU_SHARE = 0.9  # of a split GPU's memory; CUDA itself and the kernels take the rest
@@ -147,13 +150,30 @@ def parse_devices(flag: str) -> list[str]:
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"--devices={flag}: a device is named twice ({there})")
     if not gpus:
-        logging.warning(
-            "No GPU is visible: --devices=%s means %d logical CPU devices.", flag, len(numbers)
-        )
-        return _logical_cpus(len(numbers))
+        devices = _logical_cpus(len(numbers))
+        logging.warning("%s", lacking_gpus(flag, devices))
+        return devices
     if missing := [number for number in numbers if number >= len(gpus)]:
         raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
     return [f"/device:GPU:{number}" for number in numbers]
+
+
+def lacking_gpus(flag: str, devices: Sequence[str]) -> str | None:
+    """Says that CPU devices stand in for the GPUs that a flag names, and why; None if none do.
+
+    Args:
+      flag: the flag --devices.
+      devices: what `parse_devices` made of it.
+    """
+    if not flag[:1].isdigit() or "GPU" in devices[0]:
+        return None
+    folder = os.path.dirname(tf.__file__ or "")
+    missing = missing_library(tf.sysconfig.get_build_info(), folder)
+    why = f" ({missing})" if missing else ""
+    return (
+        f"TensorFlow sees no GPU{why}: --devices={flag} ran as {len(devices)} logical CPU devices. "
+        "python -m rrn.doctor says what is missing."
+    )
 
 
 def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:

@@ -22,6 +22,7 @@ Modules:
   workdir: the folder of a run and its files
   progress: the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
   curves: the figures of a run's metrics over its updates
+  provenance: how results were made: when, on what, with which program
   page: report.html: results, examples, figures, config and variables
 """
 

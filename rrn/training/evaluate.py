@@ -5,7 +5,7 @@ A cluster's evaluator follows the chief instead: it validates each new checkpoin
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from rrn.distribute.variables import list_variables
 from rrn.files.weights import assign_weights
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models import naming, saved_model, saved_task
-from rrn.tasks.report import Results
+from rrn.tasks.report import Quantity, Results
 from rrn.training.checkpoints import restore_variables, written_by
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
@@ -25,6 +25,7 @@ from rrn.training.files import Files
 from rrn.training.identity import RUN, digest, flatten
 from rrn.training.machines import make_machines
 from rrn.training.page import make_page
+from rrn.training.provenance import Made, provenance
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.workdir import Workdir
@@ -79,10 +80,10 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     Raises:
       ValueError: data or weights do not fit, or another run has written what is to be the run's.
     """
-    curves = {}
+    lines = []
     if of_run:
         setup.check_own(weights)
-        curves = _curves(setup)  # an error comes before the work
+        lines = setup.workdir.metrics(setup.identity)  # an error comes before the work
     config, stages = setup.request.config.evaluate, setup.stages
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
@@ -92,12 +93,16 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
         assign_weights(weights, setup.variables)
         results, _ = evaluator.results()
     results = dataclasses.replace(results, by_stage=by_stage)
-    written = _write_results(setup, evaluator, results)
+    made = provenance(setup, weights, lines)
+    written = _write_results(setup, evaluator, results, made)
+    curves = _curves(lines, setup.report.quantities)
     paths = setup.workdir.save_figures({**setup.report.figures(results), **curves})
     for path in paths:
         print(f"figure: {path}")
     page = _make_page(setup, evaluator, written, results, paths)
     print(f"report: {setup.workdir.write_text('report.html', page)}")
+    if made["lacking"]:  # the first words of the run, and the last: nobody should miss them
+        print(made["lacking"])
 
 
 def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
@@ -112,7 +117,9 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
     return results
 
 
-def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict[str, Any]:
+def _write_results(
+    setup: Setup, evaluator: Evaluator, results: Results, made: Made
+) -> dict[str, Any]:
     """Prints the results; returns what is written of them in results.json."""
     name, data, split = setup.request.name, setup.data, setup.request.config.evaluate.split
     assert setup.evaluation_data is not None  # the evaluator's examples are of it
@@ -128,6 +135,7 @@ def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict
         "by_step": results.by_step,
         **({"by_stage": by_stage} if by_stage else {}),
         "notes": notes,
+        "made": made,
     }
     setup.workdir.path.mkdir(parents=True, exist_ok=True)
     setup.workdir.write_json("results.json", written)
@@ -138,14 +146,14 @@ def _write_results(setup: Setup, evaluator: Evaluator, results: Results) -> dict
     return written
 
 
-def _curves(setup: Setup) -> Mapping[str, Any]:
+def _curves(
+    lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Quantity]
+) -> Mapping[str, Any]:
     """`training` and `validation`, where there is a line of either."""
-    lines = {"training": [], "validation": []}
-    for line in setup.workdir.metrics(setup.identity):
-        lines["validation" if "split" in line else "training"].append(line)
-    return {
-        name: draw_curves(some, setup.report.quantities) for name, some in lines.items() if some
-    }
+    groups = {"training": [], "validation": []}
+    for line in lines:
+        groups["validation" if "split" in line else "training"].append(line)
+    return {name: draw_curves(some, quantities) for name, some in groups.items() if some}
 
 
 def _make_page(

@@ -34,7 +34,7 @@ def identity(fields: Mapping[str, Any], data: str) -> dict[str, Any]:
     Returns:
       The fields, and "run": the digest, the checkout's commit (None without one), and versions.
     """
-    return {**fields, RUN: {"data_sha256": data, **_program()}}
+    return {**fields, RUN: {"data_sha256": data, **program()}}
 
 
 def of_parts(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,8 @@ def of_parts(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def _program():
+def program() -> dict[str, str | None]:
+    """Names the checkout's commit (None without one), and the versions of rrn and TensorFlow."""
     root, commit = Path(rrn.__file__).parents[1], None
     if (root / ".git").exists():  # else it is installed, perhaps within another checkout
         command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

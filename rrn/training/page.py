@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rrn.pages import Example, Table, render
+from rrn.training.provenance import in_words
 
 
 def make_page(
@@ -32,6 +33,7 @@ def make_page(
         "training/page.html",
         name=results["config"],
         results=results,
+        made=in_words(results["made"]),
         table=table,
         examples=examples,
         figures=pictures,

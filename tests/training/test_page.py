@@ -36,6 +36,20 @@ RESULTS = {
     "split": "test",
     "examples": 20_000,
     "notes": "Task 3: simulated stories",
+    "made": {
+        "date": "2026-11-26T20:49:00+00:00",
+        "update": 20_000,
+        "training_seconds": 7_108.2,
+        "examples_per_second": 2_880.3,
+        "devices": ["/device:CPU:0", "/device:CPU:1"],
+        "lacking": "TensorFlow sees no GPU: --devices=0,1 ran as 2 logical CPU devices.",
+        "processor": "2 cores of AMD EPYC, with AVX2",
+        "gpus": [],
+        "python": "3.11.7",
+        "commit": "55749d4",
+        "rrn": "0.1.0",
+        "tensorflow": "2.21.0",
+    },
 }
 VARIABLES = [
     {"name": "readout/w", "shape": [128, 177], "bytes": 90_624, "device": "CPU:0"},
@@ -75,6 +89,11 @@ def test_results_figures_config_and_variables_are_shown(page):
     assert page.texts("header p") == [
         "test split of data/babi.h5, 20,000 examples",
         "Training data: Task 3: simulated stories",
+        "TensorFlow sees no GPU: --devices=0,1 ran as 2 logical CPU devices.",
+        "Evaluated at 2026-11-26 20:49:00 UTC, weights of update 20,000. "
+        "Training took 118.5 minutes, at 2,880 examples/s. "
+        "Evaluated on /device:CPU:0, /device:CPU:1 of 2 cores of AMD EPYC, with AVX2. "
+        "rrn 0.1.0 at commit 55749d4, TensorFlow 2.21.0, Python 3.11.7.",
     ]
     assert page.texts("#results th, #results td, #results p") == [
         *("error, %", "step 1", "paper"),

@@ -438,6 +438,7 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, 
                 for part in a[name]:
                     np.testing.assert_array_equal(a[f"{name}/{part}"][()], b[f"{name}/{part}"][()])
     results = [json.loads((folder / "results.json").read_text()) for folder in (whole, killed)]
+    assert [one.pop("made")["update"] for one in results] == [15, 15]
     assert results[0] == results[1] and results[0]["examples"] == 10
     check_files(whole, results[0])
 

@@ -1,0 +1,73 @@
+"""What results say of how they were made: when, from which updates, on what, with which program."""
+
+import datetime
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rrn.distribute.devices import lacking_gpus
+from rrn.doctor import describe_machine
+from rrn.files.weights_file import Weights
+from rrn.training.identity import program
+from rrn.training.setup import Setup
+
+Made = dict[str, Any]
+
+
+def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]]) -> Made:
+    """Says how results are made.
+
+    Args:
+      weights: what is evaluated.
+      lines: of metrics.jsonl, where the weights are the run's own; else none.
+
+    Returns:
+      "date" (UTC); "update", that of the weights; of a run's own "training_seconds", without the
+      times in which it was stopped, and "examples_per_second", the median; "devices", and what is
+      "lacking" where CPU devices stand in for GPUs; the "processor", the "gpus", and versions.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc)
+    devices = list(setup.machines.evaluation_devices)
+    processor, gpus = describe_machine()
+    return {
+        "date": now.isoformat(timespec="seconds"),
+        "update": weights.attributes.get("update"),
+        **_of_training(lines),
+        "devices": devices,
+        "lacking": lacking_gpus(setup.request.devices, devices),
+        "processor": processor,
+        "gpus": gpus,
+        "python": platform.python_version(),
+        **program(),
+    }
+
+
+def _of_training(lines):
+    rates = sorted(rate for line in lines if (rate := line.get("examples_per_second")))
+    if not rates:
+        return {}
+    seconds = [line["seconds"] for line in lines]
+    # A run that goes on counts from zero again.
+    ends = [a for a, b in zip(seconds, [*seconds[1:], -1.0], strict=True) if b < a]
+    return {"training_seconds": sum(ends), "examples_per_second": rates[len(rates) // 2]}
+
+
+def in_words(made: Made) -> list[str]:
+    """Says the same in sentences, for people.
+
+    Args:
+      made: see `provenance`.
+    """
+    said = [f"Evaluated at {made['date'].replace('T', ' ').replace('+00:00', ' UTC')}"]
+    if made["update"] is not None:
+        said[0] += f", weights of update {made['update']:,}"
+    if "training_seconds" in made:
+        minutes, rate = made["training_seconds"] / 60, made["examples_per_second"]
+        said.append(f"Training took {minutes:,.1f} minutes, at {rate:,.0f} examples/s")
+    hardware = "; ".join([*made["gpus"], made["processor"]])
+    said.append(f"Evaluated on {', '.join(made['devices'])} of {hardware}")
+    commit = f" at commit {made['commit']}" if made["commit"] else ""
+    said.append(
+        f"rrn {made['rrn']}{commit}, TensorFlow {made['tensorflow']}, Python {made['python']}"
+    )
+    return [f"{sentence}." for sentence in said]
