@@ -97,7 +97,8 @@ def _check_weights(weights):
 
 
 def _type_of(gradient):
-    return gradient.dtype if hasattr(gradient, "dtype") else tf.convert_to_tensor(gradient).dtype
+    given = gradient if hasattr(gradient, "dtype") else tf.convert_to_tensor(gradient)
+    return tf.as_dtype(given.dtype)  # of an array, too
 
 
 def _common_type(number, gradients):
