@@ -44,6 +44,6 @@ def test_tensorflow_comes_without_keras_until_that_is_used():
 
 
 def test_modules_are_searched_in_order_and_are_there_themselves():
-    find = lazy_names("rrn", ["prefix_tree"], ["lazy", "sentences"])
+    find = lazy_names("rrn", ["prefix_tree"], ["lazy", "nn.sentences"])
     assert find("prefix_tree") is importlib.import_module("rrn.nn.sentences").prefix_tree
     assert find("lazy") is sys.modules["rrn.lazy"]

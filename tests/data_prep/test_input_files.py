@@ -57,7 +57,9 @@ def server():
 
 def test_download_writes_the_file_and_shows_progress(server, tmp_path, monkeypatch, capsys):
     clock = itertools.count(0.0, 20.0)
-    monkeypatch.setattr("data_prep.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(
+        "rrn.data_prep.progress.time", SimpleNamespace(monotonic=lambda: next(clock))
+    )
     path = input_files.download(server.url, tmp_path / "new" / "data.bin", SHA256)
     assert path.read_bytes() == CONTENT
     assert [file.name for file in path.parent.iterdir()] == ["data.bin"]

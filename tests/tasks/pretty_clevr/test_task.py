@@ -74,9 +74,7 @@ def test_the_node_loss_adds_one_kernel(data):
 
 
 def test_another_network_is_an_error(data):
-    with pytest.raises(
-        ValueError, match=r"model\.network: expected one of recurrent, mlp, got 'x'"
-    ):
+    with pytest.raises(ValueError, match=r"model\.network: expected 'recurrent' or 'mlp', got 'x'"):
         make_task(data, network="x")
 
 
