@@ -74,8 +74,8 @@ def test_a_module_is_found_by_what_it_defines(tmp_path):
 @pytest.mark.timeout(60)
 def test_a_new_data_set_is_a_command_with_a_validator(tmp_path):
     """As a file and as a folder, beside a new module that data sets share."""
-    folder = tmp_path / "data_prep"
-    shutil.copytree(ROOT / "data_prep", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    folder = tmp_path / "rrn/data_prep"
+    shutil.copytree(ROOT / "rrn", folder.parent, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "letters.py").write_text(f"{DOCSTRING}\n\n{CHECK}\n\n{PREPARE}")
     (folder / "runes").mkdir()
     (folder / "runes/__init__.py").touch()
@@ -86,7 +86,7 @@ def test_a_new_data_set_is_a_command_with_a_validator(tmp_path):
     (folder / "scripts/__init__.py").write_text(SHARED)
 
     def data_prep(*arguments):
-        command = [sys.executable, "-m", "data_prep", *arguments]
+        command = [sys.executable, "-m", "rrn.data_prep", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
     said = data_prep("--help").stdout

@@ -126,7 +126,9 @@ def _write_weights(path):
     write_babi(data)
     config, prepared, task = small_babi(data)
     variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
-    save_weights(path, variables, {"config": "test", **describe(config, prepared)}, task.constants)
+    save_weights(
+        path, variables, {"config": "test", **describe(config.model, prepared)}, task.constants
+    )
 
 
 def _load(path):

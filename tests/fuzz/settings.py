@@ -4,6 +4,7 @@ An input is a text file: the words of a command line as JSON, the value of TF_CO
 main.py runs as far as its start, which must notice what is wrong.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -246,8 +247,8 @@ def _start(words, out):
         start.carry_out = lambda *arguments: None
         for name in [name for name in flags.FLAGS if _is_ours(name)]:
             delattr(flags.FLAGS, name)  # of another command of the project, in this fork alone
-        import main
-
+        sys.modules.pop("rrn.main", None)  # which has declared these flags, if it is there
+        main = importlib.import_module("rrn.main")
         app.run(main.main, flags_parser=main.parse_flags)
 
     succeed(run)

@@ -19,7 +19,7 @@ OWN_ARGUMENTS = {  # what every task's method takes
 }
 # A task in a file, one in a folder, and what tasks share: the two words are in its text, too.
 ADDED = {
-    "letters.py": "SCHEMAS = ()\n\n\ndef create_task(config.model, data):\n    return 1\n",
+    "letters.py": "SCHEMAS = ()\n\n\ndef create_task(model, data):\n    return 1\n",
     "runes/__init__.py": "",
     "runes/task.py": "class Runes:\n    pass\n\n\ncreate_task = Runes\n",
     "spelling.py": '"""What create_task of letters and runes calls."""\n\nimport tensorflow\n',

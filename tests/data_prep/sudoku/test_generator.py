@@ -19,6 +19,6 @@ def test_generate(generated):
 
 
 def test_generate_makes_as_many_as_asked(monkeypatch):
-    monkeypatch.setattr("data_prep.sudoku.generator.BATCH", 2)
+    monkeypatch.setattr("rrn.data_prep.sudoku.generator.BATCH", 2)
     batches = generate(3, np.random.default_rng(0))
     assert [len(puzzles) for puzzles, _ in batches] == [2, 1]
