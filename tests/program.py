@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -35,6 +36,8 @@ def start(arguments, **environment):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # The tests may run under nohup, which a run would heed.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 

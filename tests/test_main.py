@@ -52,7 +52,7 @@ def test_training_writes_every_documented_file(trained):
     assert {"seconds", "mean_loss", "error/mean", "error/task_02", "tasks_failed"} < valid.keys()
 
     results = read_json(workdir / "results.json")
-    names = {"config", "data", "split", "examples", "metrics", "by_step", "notes"}
+    names = {"config", "data", "split", "examples", "metrics", "by_step", "notes", "made"}
     assert results.keys() == names and results["data"] == config["data"]["path"]
     assert results["config"] == "configs/babi.py:test" and results["split"] == "test"
     assert results["examples"] == 45

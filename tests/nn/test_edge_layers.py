@@ -12,11 +12,9 @@ from rrn import (
     MessageFunction,
     RecurrentRelationalNetwork,
     RegularGraph,
-    compiled_edge_layers,
-    edge_layers,
-    plain,
 )
 from rrn.compiling import xla
+from rrn.nn import compiled_edge_layers, edge_layers, plain
 from rrn.nn.edge_layers import EdgeLayerSums
 from rrn.nn.messages import fused_sums
 from rrn.tasks.sudoku.network import cell_neighbours

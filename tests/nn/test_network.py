@@ -15,8 +15,8 @@ from rrn import (
     RecurrentState,
     RegularGraph,
     SparseGraph,
-    plain,
 )
+from rrn.nn import plain
 from rrn.nn.layers import Linear
 from rrn.variables.random import fold_in
 from rrn.variables.random import uniform as keyed_uniform

@@ -13,10 +13,10 @@ from rrn import (
     RecurrentState,
     RegularGraph,
     SparseGraph,
-    plain,
 )
 from rrn.compiling import run_compiled
 from rrn.keras import ModuleLayer
+from rrn.nn import plain
 from rrn.nn.aggregation import AGGREGATES
 from rrn.training.trainer import Trainer
 from rrn.variables.random import fold_in

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rrn.tasks.sudoku import solve_sudoku, solving
+from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.sudoku.__main__ import solve
+from rrn.tasks.sudoku.application import solving
 from rrn.tasks.sudoku.application.drawing import draw_board
 from rrn.tasks.sudoku.application.solving import Solver
 from tests.helpers import ROOT

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from configs.sudoku import get_config
-from rrn.tasks.sudoku import Solutions, solve_sudoku, solving
+from rrn.tasks.sudoku import Solutions, solve_sudoku
+from rrn.tasks.sudoku.application import solving
 from rrn.tasks.sudoku.application.boards import draw_turns, is_solution, likeliest, turn_boards
 from rrn.tasks.sudoku.application.solving import Solver
 from tests.compare import assert_close
