@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rrn.tasks.sudoku import solve_sudoku
-from rrn.tasks.sudoku.__main__ import solve
 from rrn.tasks.sudoku.application import solving
+from rrn.tasks.sudoku.application.__main__ import solve
 from rrn.tasks.sudoku.application.drawing import draw_board
 from rrn.tasks.sudoku.application.solving import Solver
 from tests.helpers import ROOT
@@ -258,12 +258,3 @@ def test_ctrl_c_ends_the_program_with_a_line(weights, tmp_path, phase):
     if phase == "solving":
         (part,) = tmp_path.glob("solutions.txt.*.part")
         assert f" of 20,000 puzzles are done, in {part}: the same command goes on" in line
-
-
-@pytest.mark.parametrize("flags", [["--mode=solve"], ["--mode", "solve"], [f"--puzzle={BLANK}"]])
-def test_main_names_the_command(flags):
-    done = program("main.py", *flags)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "error: `python -m rrn.tasks.sudoku PUZZLE` solves Sudoku puzzles, not main.py\n"
-    )
