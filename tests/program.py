@@ -27,6 +27,12 @@ def command(path, *arguments, devices="cpu:1"):
     ]
 
 
+def hear_signals():
+    """Undoes in a new process what nohup and a shell's background do: they ignore signals."""
+    for number in signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(arguments, **environment):
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment}
     return subprocess.Popen(
@@ -36,8 +42,7 @@ def start(arguments, **environment):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # The tests may run under nohup, which a run would heed.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        preexec_fn=hear_signals,
     )
 
 

@@ -17,6 +17,7 @@ from rrn.tasks.sudoku.application.__main__ import solve
 from rrn.tasks.sudoku.application.drawing import draw_board
 from rrn.tasks.sudoku.application.solving import Solver
 from tests.helpers import ROOT
+from tests.program import hear_signals
 from tests.tasks.sudoku.boards import puzzles, text
 
 BLANK = "." * 81
@@ -140,6 +141,7 @@ def program(*arguments, **environment):
         capture_output=True,
         text=True,
         timeout=240,
+        preexec_fn=hear_signals,
     )
 
 
@@ -238,6 +240,7 @@ def test_ctrl_c_ends_the_program_with_a_line(weights, tmp_path, phase):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_signals,
     )
     try:
         if phase == "serving":
