@@ -206,15 +206,17 @@ def wait_until(condition):
 
 
 class Slow:
-    """Solves nothing until it may."""
+    """Solves nothing until it may; meanwhile it looks whether somebody still waits."""
 
     def __init__(self):
         self.started, self.gone, self.may = 0, 0, threading.Event()
+        self.looks = threading.Event()
+        self.looks.set()
 
     def __call__(self, puzzle, turn, wanted):
         self.started += 1
         while not self.may.wait(0.02):
-            if not wanted():
+            if self.looks.is_set() and not wanted():
                 self.gone += 1
                 return None
         return {}
@@ -238,10 +240,14 @@ def test_requests_beyond_a_few_are_told_to_come_again():
 def test_work_for_those_who_have_left_is_dropped(capfd):
     slow = Slow()
     with serve(slow) as server:
-        for connection in [ask(server.server_port) for _ in range(1 + serving.WAITING)]:
+        slow.looks.clear()
+        waiting = [ask(server.server_port) for _ in range(1 + serving.WAITING)]
+        wait_until(lambda: server.places._value == 0)
+        for connection in waiting:
             connection.close()
+        slow.looks.set()
         wait_until(lambda: server.places._value == 1 + serving.WAITING)
-        assert slow.gone == slow.started < 1 + serving.WAITING
+        assert slow.gone == slow.started == 1 + serving.WAITING
         slow.may.set()
         assert solve(server.server_port, "." * 81)[0] == 200
         resets = [ask(server.server_port) for _ in range(5)]
