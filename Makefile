@@ -31,7 +31,7 @@ else
 endif
 
 test: lint
-	@echo 'The tests take 7 to 11 minutes on 2 idle cores with AVX-512, up to 17 without it.'
+	@echo 'The tests take 15 to 25 minutes on 2 cores with AVX-512.'
 	$(BIN)/python -m pytest
 
 lint: setup

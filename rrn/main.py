@@ -41,7 +41,7 @@ def parse_flags(argv):
     if len(arguments) > 1:
         end(f"unexpected arguments: {' '.join(arguments[1:])}; flags begin with --", USAGE)
     for name in "workdir", "weights", "local_cluster":
-        if flags.FLAGS[name].value == "":  # as of a variable of the shell that is not set
+        if flags.FLAGS[name].value == "":  # a variable of the shell that is not set
             end(f"--{name}=: empty; give a value, or leave the flag out", USAGE)
     if flags.FLAGS["verbosity"].using_default_value:  # app.run would make it INFO
         logging.set_verbosity(logging.WARNING)  # TensorFlow's notes on each checkpoint are many

@@ -199,7 +199,7 @@ class Task(abc.ABC):
         """Takes what `predict` is given, and refuses what is not as `inputs` and `ranges` say.
 
         Args:
-          inputs: as of `predict`.
+          inputs: see `predict`.
 
         Returns:
           name -> tensor of the declared type.

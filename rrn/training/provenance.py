@@ -43,13 +43,18 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
 
 
 def _of_training(lines):
-    rates = sorted(rate for line in lines if (rate := line.get("examples_per_second")))
-    if not rates:
+    rates = sorted(_numbers(lines, "examples_per_second"))
+    seconds = _numbers(lines, "seconds")
+    if not rates or not seconds:
         return {}
-    seconds = [line["seconds"] for line in lines]
     # A run that goes on counts from zero again.
     ends = [a for a, b in zip(seconds, [*seconds[1:], -1.0], strict=True) if b < a]
     return {"training_seconds": sum(ends), "examples_per_second": rates[len(rates) // 2]}
+
+
+def _numbers(lines, name):
+    """What lines say of something; a line may lack it, or hold what is no number."""
+    return [line[name] for line in lines if isinstance(line.get(name), (int, float))]
 
 
 def in_words(made: Made) -> list[str]:

@@ -56,7 +56,7 @@ def carry_out(request: Request, files: Files) -> None:
       files: what was read for it.
 
     Raises:
-      ValueError, ConnectionError, FloatingPointError, SystemExit: as of `run`.
+      ValueError, ConnectionError, FloatingPointError, SystemExit: see `run`.
     """
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
     from rrn.distribute import keep_freed_memory, serve

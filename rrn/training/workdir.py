@@ -301,10 +301,10 @@ class Workdir:
         Args:
           update: the last update whose lines are kept, that of the last checkpoint. If it is 0,
             there is no checkpoint, and no line is kept.
-          run: as of `metrics`.
+          run: see `metrics`.
 
         Raises:
-          ValueError: as of `metrics`.
+          ValueError: see `metrics`.
         """
         file, lines = self / "metrics.jsonl", self.metrics(run)
         kept = [line for line in lines if line["update"] <= update] if update else []

@@ -31,6 +31,9 @@ def test_the_time_of_a_run_is_that_of_all_its_parts():
     assert "Training took 0.5 minutes, at 200 examples/s." in in_words(found)
     others = made(["/device:CPU:0"], "cpu")
     assert "training_seconds" not in others and len(in_words(others)) == 3
+    damaged = [{"update": 1}, {"update": 2, "seconds": None, "examples_per_second": [1.0]}]
+    assert made(["/device:CPU:0"], "cpu", [*damaged, *lines])["training_seconds"] == 32.0
+    assert "training_seconds" not in made(["/device:CPU:0"], "cpu", damaged)
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def mix(
     """Adds some of other examples, drawn at random, each at most once.
 
     Args:
-      examples, others: as of `as_they_are`.
+      examples, others: see `as_they_are`.
       share: which share of all examples is to be of the others, above 0 and below 1.
       rng: the source of all random choices.
 

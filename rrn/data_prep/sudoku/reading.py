@@ -113,7 +113,7 @@ def read_text(text: str, name: str) -> np.ndarray:
       `[puzzles, 81]` uint8, 0 for a blank.
 
     Raises:
-      DataError: as of `read_files`.
+      DataError: see `read_files`.
     """
     lines = text.splitlines()
     many = len(lines) > 1

@@ -54,7 +54,7 @@ def count_solutions(puzzles: np.ndarray, most_guesses: int = MOST_GUESSES) -> np
     """Returns whether puzzles have solutions, and only one.
 
     Args:
-      puzzles: as of `solve`.
+      puzzles: see `solve`.
       most_guesses: after so many guesses the search for a puzzle is given up.
 
     Returns:
@@ -74,11 +74,11 @@ def search(
     """Solves puzzles, counts their solutions, and measures how hard they are.
 
     Args:
-      puzzles, max_solutions, rng: as of `solve`.
+      puzzles, max_solutions, rng: see `solve`.
       most_guesses: after so many guesses the search for a puzzle is given up; None for never.
 
     Returns:
-      solutions, counts: as of `solve`, where the search was not given up. guesses: [puzzles] int64,
+      solutions, counts: see `solve`, where the search was not given up. guesses: [puzzles] int64,
       how often a board that no rule narrowed any further was split in two. Of a puzzle with one
       solution it is the size of the whole search, 0 if the rules alone solve it. Where the search
       was given up it is above `most_guesses`.

@@ -70,7 +70,7 @@ def parse_flags(argv: Sequence[str]) -> list[str]:
         _end(str(error))
     arguments += puzzles
     for flag in (WEIGHTS, OUT, DEVICES):
-        if flag.value == "":  # as of a variable of the shell that is not set
+        if flag.value == "":  # a variable of the shell that is not set
             _end(f"--{flag.name}=: empty; give a value, or leave the flag out")
     words = arguments[1:]
     if SERVE.value and words:
@@ -157,7 +157,7 @@ def serve(
 
     Args:
       port: where to listen on 127.0.0.1; 0 for any free port.
-      devices, weights, num_steps: as of `solve`.
+      devices, weights, num_steps: see `solve`.
 
     Raises:
       ValueError: the port is taken, wrong devices, or no weights.

@@ -201,7 +201,7 @@ def turn_boards(puzzles: np.ndarray, cells: np.ndarray, digits: np.ndarray) -> n
 
     Args:
       puzzles: digits `[n, 81]`, 0 for a blank.
-      cells, digits: as of `draw_turns`.
+      cells, digits: see `draw_turns`.
 
     Returns:
       Digits `[n, 81]`, int32.

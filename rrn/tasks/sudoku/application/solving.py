@@ -163,14 +163,14 @@ class Solver:
         """Shows on a page what the network makes of a puzzle.
 
         Args:
-          puzzle, turn, wanted: as of `watch`.
+          puzzle, turn, wanted: see `watch`.
 
         Returns:
           What `page.html` reads: "title", "puzzle" (81 characters), "drawing" (`board_marks`), of
           every step "steps" (`levels`) and "notes" (of many steps, some evenly spaced), the last
           step's "solution" (81 digits), whether it is "solved" and "solvable", and what the exact
           solver "says".
-          None as of `watch`.
+          None; see `watch`.
         """
         beliefs = self.watch(puzzle, turn, wanted)
         if beliefs is None or not wanted():
@@ -226,7 +226,7 @@ class Solver:
         place. So most of the steps go to the boards that need them.
 
         Args:
-          puzzles, tries: as of `solve`.
+          puzzles, tries: see `solve`.
           indices: which of the puzzles to solve.
 
         Yields:
