@@ -11,7 +11,7 @@ from rrn.data_prep.check import SCHEMAS
 from rrn.data_prep.finding import find
 from tests.data_prep.helpers import ROOT
 
-CHECK = """from data_prep.layout import check_layout
+CHECK = """from rrn.data_prep.layout import check_layout
 
 
 def check(datasets):

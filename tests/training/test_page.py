@@ -167,3 +167,14 @@ def test_it_fits_a_phone_and_prints(page):
     page.call("Emulation.setEmulatedMedia", media="")
     assert page.pdf().startswith(b"%PDF")
     assert Image.open(io.BytesIO(page.screenshot())).width == 360
+
+
+def test_text_is_escaped():
+    results = RESULTS | {"config": "<b>&", "notes": "<i>"}
+    table = Table(("<a>", "1"), [("<tr>", "<td>")], ["<p>"])
+    example = Example("a title", [Step(answers=[("</script>", 0.5)])])
+    page = make_page(results, table, [example], [], {"x.<y>": "<z>"}, [])
+    assert "&lt;b&gt;&amp;" in page and "\\u003c/script>" in page
+    for tag in ("<b>", "<i>", "<a>", "<y>", "<z>"):
+        assert tag not in page
+    assert page.count("<script>") == page.count("</script>") == 2
