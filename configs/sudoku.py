@@ -163,6 +163,65 @@ def gpu() -> Experiment:
     )
 
 
+def candidates() -> Experiment:
+    config = replace(
+        segments(),
+        model={
+            "nodes": "candidates",
+            "hidden_size": 32,
+            "augment_digits": False,  # which would change nothing
+            "augment_symmetries": False,
+        },
+        train={
+            "batch_size": 16,
+            "learning_rate": 3e-3,
+            "ema_decay": 0.995,
+            "error_share": 0.0,
+            "evaluate_every_updates": 1_000,
+            "validation_examples": 900,
+        },
+    )
+    (stage,) = config.train.stages
+    constant = Constant(warmup_updates=100)
+    stages = (
+        replace(stage, name="fresh", num_updates=400, segments=None, schedule=constant),
+        replace(stage, name="carried", num_updates=5_600),
+    )
+    return replace(config, train={"stages": stages})
+
+
+def hard() -> Experiment:
+    config = replace(
+        candidates(),
+        data={"path": "data/sudoku_hard.h5"},
+        train={
+            "ema_decay": 0.995,
+            "evaluate_every_updates": 2_000,
+            "validation_examples": 400,
+        },
+    )
+    fresh, carried = config.train.stages
+
+    def up_to(revealed: int, segments: int, num_updates: int, **fields: Any) -> Stage:
+        return replace(
+            carried,
+            name=f"revealed_{revealed}",
+            num_updates=num_updates,
+            options={"revealed": revealed},
+            segments={"max_segments": segments},
+            **fields,
+        )
+
+    constant = Constant(warmup_updates=100)
+    stages = (
+        replace(fresh, options={"revealed": 8}),
+        up_to(8, 4, 1_600, schedule=constant),
+        up_to(4, 8, 4_000, schedule=constant),
+        up_to(2, 16, 20_000),
+    )
+    return replace(config, train={"stages": stages})
+
+
 def test() -> Experiment:
     return replace(
         ours(),
@@ -180,5 +239,14 @@ def test() -> Experiment:
     )
 
 
-RECIPES = {"": paper, "cpu": cpu, "segments": segments, "quick": quick, "gpu": gpu, "test": test}
+RECIPES = {
+    "": paper,
+    "cpu": cpu,
+    "segments": segments,
+    "quick": quick,
+    "gpu": gpu,
+    "candidates": candidates,
+    "hard": hard,
+    "test": test,
+}
 get_config = look_up(RECIPES)

@@ -1,12 +1,14 @@
-"""Sudoku's modules: the embeddings, and the network over cells with its readout."""
+"""Sudoku's network over cells, the paper's: the embeddings, the network and its readout."""
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.data_prep.sudoku.puzzles import UNITS
+from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import Embedding, Linear
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.settings import Model
+from rrn.variables.reading import read
 
 
 def cell_neighbours() -> np.ndarray:
@@ -16,7 +18,7 @@ def cell_neighbours() -> np.ndarray:
     return together.nonzero()[1].reshape(81, 20).astype(np.int32)
 
 
-class SudokuEncoder(tf.Module):
+class CellEncoder(tf.Module):
     """The embeddings of digits 0 to 9, of rows and of columns."""
 
     def __init__(self, config: Model):
@@ -25,8 +27,13 @@ class SudokuEncoder(tf.Module):
         self.row = Embedding(9, config.embedding_size, name="row_embedding")
         self.column = Embedding(9, config.embedding_size, name="column_embedding")
 
+    def tables(self) -> dict[str, tf.Tensor]:
+        """Reads the tables, `[rows, embedding_size]` each."""
+        embeddings = {"digit": self.digit, "row": self.row, "column": self.column}
+        return {name: read(embedding.table) for name, embedding in embeddings.items()}
 
-class SudokuNetwork(tf.Module):
+
+class CellNetwork(tf.Module):
     """The network over cells, and the linear readout of each."""
 
     def __init__(self, config: Model):
@@ -37,3 +44,24 @@ class SudokuNetwork(tf.Module):
             compute_dtype=config.compute_dtype,
         )
         self.readout = Linear(config.hidden_size, 10, name="readout")
+
+    def num_nodes(self, num_cells: int) -> int:
+        """Says how many nodes a board has."""
+        return num_cells
+
+    def graph(self, puzzle: tf.Tensor) -> RegularGraph:
+        """Makes the graph of the boards `[boards, 81]`."""
+        return RegularGraph(cell_neighbours(), puzzle.shape[0] or tf.shape(puzzle)[0])
+
+    def features(self, tables: dict[str, tf.Tensor], puzzle: tf.Tensor) -> tf.Tensor:
+        """Looks up the cells' digits, rows and columns, `[boards * 81, 3 * embedding_size]`."""
+        boards = puzzle.shape[0] or tf.shape(puzzle)[0]
+        row, column = np.divmod(np.arange(81), 9)
+        places = [tf.gather(tables["row"], row), tf.gather(tables["column"], column)]
+        digits = tf.gather(tables["digit"], tf.reshape(puzzle, [-1]))
+        by_board = tf.tile(tf.concat(places, -1), tf.stack([boards, 1]))
+        return tf.concat([digits, by_board], axis=-1)
+
+    def logits(self, hidden: tf.Tensor, num_cells: int) -> tf.Tensor:
+        """Reads a step's states as logits `[boards, 81, 10]` of the digits 0 to 9."""
+        return tf.reshape(self.readout(hidden), [-1, num_cells, 10])

@@ -16,13 +16,18 @@ from rrn.files.data import PreparedData
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.network import RecurrentState
 from rrn.tasks.checks import Range
-from rrn.tasks.sudoku.network import SudokuEncoder, SudokuNetwork, cell_neighbours
+from rrn.tasks.sudoku.candidates import CandidateEncoder, CandidateNetwork
+from rrn.tasks.sudoku.network import CellEncoder, CellNetwork
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
-from rrn.variables.reading import Variable, read, reading_scope
+from rrn.variables.reading import Variable, reading_scope
 
 SEGMENT_STEPS = 8  # at most, of what is traced once
+_NETWORKS = {
+    "cells": (CellEncoder, CellNetwork),
+    "candidates": (CandidateEncoder, CandidateNetwork),
+}
 
 
 def create_task(config: Model, data: PreparedData) -> "Sudoku":
@@ -56,21 +61,29 @@ def random_symmetry(random: ExampleRandom) -> tf.Tensor:
     return tf.reshape(tf.where(transposed, tf.transpose(cells, [0, 2, 1]), cells), [-1, 81])
 
 
-def _by_board(state):
-    """The cells' state by board: `[examples, 81, ...]`."""
-    return tf.nest.map_structure(lambda x: tf.reshape(x, [-1, 81, *x.shape[1:]]), state)
+def reveal(puzzle: tf.Tensor, solution: tf.Tensor, random: ExampleRandom, most: int) -> tf.Tensor:
+    """Fills in 0 to `most` blanks of each board, all numbers and all blanks equally likely.
+
+    Args:
+      puzzle, solution: digits `[examples, 81]`.
+    """
+    number = tf.cast(random.uniform([1], 3) * (most + 1), tf.int32)
+    draws = tf.where(puzzle == 0, random.uniform([puzzle.shape[1]], 4), 2.0)
+    place = tf.argsort(tf.argsort(draws))
+    return tf.where((place < number) & (puzzle == 0), solution, puzzle)
 
 
 class Sudoku(Task):
     """The Sudoku task; see `rrn.tasks.task.Task` for what each method is for."""
 
     config: Model
-    network: SudokuNetwork
-    encoder: SudokuEncoder
+    network: CellNetwork | CandidateNetwork
+    encoder: CellEncoder | CandidateEncoder
 
     def __init__(self, config: Model):
-        encoder = SudokuEncoder(config)
-        super().__init__(config, SudokuNetwork(config), encoder)
+        encoder, network = _NETWORKS[config.nodes]
+        encoder = encoder(config)  # first, as its initial values are drawn before the network's
+        super().__init__(config, network(config), encoder)
 
     # Inputs
 
@@ -81,14 +94,24 @@ class Sudoku(Task):
         return arrays["givens"].numpy()
 
     def make_batch(
-        self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
+        self,
+        arrays: Arrays,
+        examples: tf.Tensor,
+        random: ExampleRandom,
+        training: bool,
+        revealed: int = 0,
     ) -> Batch:
         """Takes the boards; training may change them.
+
+        Args:
+          revealed: how many further cells of a board training reveals at most.
 
         Returns:
           "puzzle" and "solution", digits `[examples, 81]` each, changed alike.
         """
         batch = {name: tf.gather(arrays[name], examples) for name in ("puzzle", "solution")}
+        if training and revealed:
+            batch["puzzle"] = reveal(batch["puzzle"], batch["solution"], random, revealed)
         if training and self.config.augment_symmetries:
             cells = random_symmetry(random)
             batch = {name: tf.gather(board, cells, batch_dims=1) for name, board in batch.items()}
@@ -100,21 +123,13 @@ class Sudoku(Task):
     # Model
 
     def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Reads the tables, which are looked up where the network runs: only 28 rows move so.
+        """Reads the tables, which are looked up where the network runs: only few rows move so."""
+        return self.encoder.tables()
 
-        Returns:
-          "digit", "row" and "column", `[rows, embedding_size]` each.
-        """
-        encoder = self.encoder
-        return {
-            "digit": read(encoder.digit.table),
-            "row": read(encoder.row.table),
-            "column": read(encoder.column.table),
-        }
-
-    def initial_state(self, num_examples: int | tf.Tensor) -> RecurrentState:
-        """Makes the network's state of boards that have made no step, `[examples, 81, ...]`."""
-        return _by_board(self.network.rrn.initial_state(81 * num_examples))
+    def initial_state(self, num_examples: int | tf.Tensor, num_cells: int = 81) -> RecurrentState:
+        """Makes the network's state of boards that have made no step, `[examples, nodes, ...]`."""
+        nodes = self.network.num_nodes(num_cells)
+        return _by_board(self.network.rrn.initial_state(nodes * num_examples), nodes)
 
     def logits(
         self,
@@ -123,29 +138,24 @@ class Sudoku(Task):
         num_steps: int,
         state: RecurrentState | None = None,
     ) -> tuple[tf.Tensor, RecurrentState | None]:
-        """Computes the logits of digits 0 to 9 at every step.
+        """Computes the logits of all digits at every step.
 
         Args:
-          puzzle: digits `[examples, 81]`, 0 for a blank.
+          puzzle: digits `[examples, cells]`, 0 for a blank. The network over cells takes 81 cells
+            alone.
           state: the boards' before the first step, None for `initial_state`.
 
         Returns:
-          (logits `[examples, 81, num_steps, 10]`, the boards' state after the steps, None without
-          `state`).
+          (logits `[examples, cells, num_steps, 1 + digits]`, of 0 first; the boards' state after
+          the steps, None without `state`).
         """
-        boards = puzzle.shape[0] or tf.shape(puzzle)[0]
-        row, column = np.divmod(np.arange(81), 9)
-        places = [tf.gather(encodings["row"], row), tf.gather(encodings["column"], column)]
-        digits = tf.gather(encodings["digit"], tf.reshape(puzzle, [-1]))
-        by_board = tf.tile(tf.concat(places, -1), tf.stack([boards, 1]))
-        features = tf.concat([digits, by_board], axis=-1)
-        graph = RegularGraph(cell_neighbours(), boards)
-        if state is not None:  # by cell, as the features are
+        network, cells = self.network, puzzle.shape[1]
+        features = network.features(encodings, puzzle)
+        if state is not None:  # by node, as the features are
             state = tf.nest.map_structure(lambda x: tf.reshape(x, [-1, *x.shape[2:]]), state)
-        hidden, after = self.segment(graph, features, num_steps, state)
-        logits = tf.stack([self.network.readout(h) for h in hidden], axis=1)
-        logits = tf.reshape(logits, [-1, 81, num_steps, 10])
-        return logits, None if state is None else _by_board(after)
+        hidden, after = self.segment(network.graph(puzzle), features, num_steps, state)
+        logits = tf.stack([network.logits(h, cells) for h in hidden], axis=2)
+        return logits, None if state is None else _by_board(after, network.num_nodes(cells))
 
     def segment(
         self, graph: RegularGraph, features: tf.Tensor, num_steps: int, state: RecurrentState | None
@@ -239,3 +249,8 @@ class Sudoku(Task):
 
     def regularized(self) -> list[Variable]:
         return [layer.w for mlp in self.network.rrn.mlps() for layer in mlp.layers]
+
+
+def _by_board(state, nodes):
+    """The nodes' state by board: `[examples, nodes, ...]`."""
+    return tf.nest.map_structure(lambda x: tf.reshape(x, [-1, nodes, *x.shape[1:]]), state)

@@ -1,0 +1,148 @@
+"""Sudoku's network over candidates, which knows no digit, row or column by name.
+
+A board's nodes are its candidates, a digit in a cell each: 729. A candidate hears those of its four
+units; see `rrn.tasks.sudoku.unit_sums`. All that it is given of the puzzle is whether its cell is
+blank, has its digit, or has another one. So a board that is turned or relabelled gives the same
+answers, turned and relabelled: what augmentation has to teach the network over cells, this one has
+by construction. And the same weights take boards of other sizes.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from rrn.nn.aggregation import Aggregation
+from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
+from rrn.nn.layers import Embedding, Linear
+from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.tasks.sudoku.settings import Model
+from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
+from rrn.variables.reading import read
+
+# The rows and columns of a box, by the number of digits.
+BOXES = {4: (2, 2), 6: (2, 3), 8: (2, 4), 9: (3, 3), 10: (2, 5), 12: (3, 4), 15: (3, 5), 16: (4, 4)}
+BLANK, THIS, OTHER = range(3)  # what a candidate's cell has
+NEVER = -100.0  # the logit of digit 0, which is no answer
+
+
+def num_digits(num_cells: int) -> int:
+    """Computes the number of digits of a board with so many cells.
+
+    Raises:
+      ValueError: there are no such boards.
+    """
+    digits = round(num_cells**0.5)
+    if digits**2 != num_cells or digits not in BOXES:
+        sizes = ", ".join(str(n * n) for n in BOXES)
+        raise ValueError(f"boards have {sizes} cells, got {num_cells}")
+    return digits
+
+
+def unit_neighbours(digits: int) -> np.ndarray:
+    """Lists whom each candidate hears.
+
+    Returns:
+      The candidates of its row, of its column, of its box and of its cell, integers
+      `[digits**3, 4 * digits]`. Candidates are numbered by digit, then by row, then by column.
+    """
+    height, width = BOXES[digits]
+    shape = [digits, digits // height, height, digits // width, width]
+    numbers = np.arange(digits**3).reshape(shape)
+    members = []
+    for units in (ROW, COLUMN, BOX, CELL):
+        axes = [axis - 1 for axis in units]  # there is no axis of boards
+        last = np.moveaxis(numbers, axes, range(-len(axes), 0))
+        of_unit = last.reshape([*last.shape[: -len(axes)], digits])
+        every = np.broadcast_to(np.expand_dims(of_unit, axes), [*shape, digits])
+        members.append(every.reshape(-1, digits))
+    return np.concatenate(members, axis=1).astype(np.int32)
+
+
+class CandidateEncoder(tf.Module):
+    """The embedding of what a candidate's cell has: nothing, this digit, or another one."""
+
+    def __init__(self, config: Model):
+        super().__init__(name="encoder")
+        self.given = Embedding(3, config.embedding_size, name="given_embedding")
+
+    def tables(self) -> dict[str, tf.Tensor]:
+        """Reads the table, `[3, embedding_size]`."""
+        return {"given": read(self.given.table)}
+
+
+class UnitMessages(Aggregation):
+    """What a candidate hears of its units, for each kind of them: lines, boxes, cells.
+
+        [Σ_row relu(s_i + r_j) + Σ_column relu(s_i + r_j), Σ_box relu(...), Σ_cell relu(...)]
+
+    s and r are linear in the states, and others for each kind; rows and columns have the same. The
+    last layers of these three message functions are linear, as is the first of the node update, to
+    which they are left.
+    """
+
+    def __init__(self, size: int, compute_dtype: tf.DType | str):
+        super().__init__(output_size=3 * size)
+        with self.name_scope:
+            self.linear = Linear(size, 6 * size, compute_dtype)
+
+    def __call__(
+        self,
+        graph: Graph,
+        nodes: tf.Tensor,
+        prepared: None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        if edge_weights is not None:
+            raise ValueError("UnitMessages: messages cannot be weighted or dropped")
+        assert isinstance(graph, RegularGraph)
+        digits = round(graph.neighbours.shape[0] ** (1 / 3))
+        height, width = BOXES[digits]
+        shape = [-1, digits, digits // height, height, digits // width, width]
+        parts = [
+            tf.reshape(part, [*shape, self.output_size // 3])
+            for part in tf.split(self.linear(nodes), 6, axis=-1)
+        ]
+        line, box, cell = parts[:2], parts[2:4], parts[4:]
+        sums = [
+            unit_sums(*line, ROW) + unit_sums(*line, COLUMN),
+            unit_sums(*box, BOX),
+            unit_sums(*cell, CELL),
+        ]
+        rows = [tf.reshape(part, [-1, part.shape[-1]]) for part in sums]
+        return tf.cast(tf.concat(rows, axis=-1), tf.float32)
+
+
+class CandidateNetwork(tf.Module):
+    """The network over candidates, and the linear readout of each."""
+
+    def __init__(self, config: Model):
+        super().__init__(name="network")
+        self.rrn = RecurrentRelationalNetwork(
+            input_size=config.embedding_size,
+            hidden_size=config.hidden_size,
+            num_hidden_layers=1,
+            message_fn=UnitMessages(config.hidden_size, config.compute_dtype),
+            compute_dtype=config.compute_dtype,
+        )
+        self.readout = Linear(config.hidden_size, 1, name="readout")
+
+    def num_nodes(self, num_cells: int) -> int:
+        """Computes the number of candidates of a board."""
+        return num_cells * num_digits(num_cells)
+
+    def graph(self, puzzle: tf.Tensor) -> RegularGraph:
+        """Makes the graph of the boards `[boards, cells]`."""
+        boards, cells = puzzle.shape[0] or tf.shape(puzzle)[0], puzzle.shape[1]
+        return RegularGraph(unit_neighbours(num_digits(cells)), boards)
+
+    def features(self, tables: dict[str, tf.Tensor], puzzle: tf.Tensor) -> tf.Tensor:
+        """Looks up what every candidate is given, `[boards * candidates, embedding_size]`."""
+        digits = tf.range(1, num_digits(puzzle.shape[1]) + 1, dtype=puzzle.dtype)
+        of_cell = puzzle[:, None]
+        given = tf.where(of_cell == digits[:, None], THIS, tf.where(of_cell == 0, BLANK, OTHER))
+        return tf.gather(tables["given"], tf.reshape(given, [-1]))
+
+    def logits(self, hidden: tf.Tensor, num_cells: int) -> tf.Tensor:
+        """Reads a step's states as logits `[boards, cells, 1 + digits]`, digit 0 first."""
+        by_digit = tf.reshape(self.readout(hidden), [-1, num_digits(num_cells), num_cells])
+        logits = tf.transpose(by_digit, [0, 2, 1])
+        return tf.pad(logits, [[0, 0], [0, 0], [1, 0]], constant_values=NEVER)

@@ -1,0 +1,79 @@
+"""Sums of messages within a board's units, where a ReLU is all that runs on edges.
+
+A candidate, a digit in a cell, belongs to four units, in each of which exactly one candidate is
+true: its digit in its row, its digit in its column, its digit in its box, and the digits of its
+cell. Of a unit it hears
+
+    y_j = Σ_i relu(s_i + r_j)
+
+the sum over all candidates i of the unit, itself among them. TensorFlow's own operations would
+write every edge to memory, and transpose the boards for each kind of unit. Here XLA compiles the
+formula into loops that keep an edge in registers. The gradients are sums of the same form.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import tensorflow as tf
+
+from rrn.compiling import xla
+from rrn.nn.gradients import custom_gradient
+
+# Candidates are [boards, digits, bands, rows of a band, stacks, columns of a stack, size]. Those of
+# a unit lie along these axes.
+ROW, COLUMN, BOX, CELL = (4, 5), (2, 3), (3, 5), (1,)
+Axes = tuple[int, ...]
+
+
+def unit_sums(senders: tf.Tensor, receivers: tf.Tensor, units: Axes) -> tf.Tensor:
+    """Computes y, of the shape and type of s and r.
+
+    Args:
+      senders, receivers: the s_i and the r_j.
+      units: `ROW`, `COLUMN`, `BOX` or `CELL`.
+    """
+
+    @custom_gradient
+    def sums(senders, receivers):
+        def gradient(dy):
+            return _compiled(_gradients, units)(senders, receivers, dy)
+
+        return _compiled(_sums, units)(senders, receivers), gradient
+
+    return sums(senders, receivers)
+
+
+@functools.cache
+def _compiled(function: Callable, units: Axes) -> Callable:
+    """The function in float32, compiled by XLA; results have the type of the first value."""
+
+    @xla
+    def compiled(*values):
+        results = function(*(tf.cast(value, tf.float32) for value in values), units)
+        return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)
+
+    return compiled
+
+
+def _sums(senders, receivers, units):
+    return tf.add_n([tf.nn.relu(one + receivers) for one in _each(senders, units)])
+
+
+def _gradients(senders, receivers, dy, units):
+    """Those to senders and to receivers: the dy of the edges whose ReLU is above zero, summed."""
+    others = zip(_each(receivers, units), _each(dy, units), strict=True)
+    to_senders = [tf.where(senders + other > 0.0, its_dy, 0.0) for other, its_dy in others]
+    to_receivers = [tf.where(one + receivers > 0.0, dy, 0.0) for one in _each(senders, units)]
+    return tf.add_n(to_senders), tf.add_n(to_receivers)
+
+
+def _each(values: tf.Tensor, units: Axes) -> Iterator[tf.Tensor]:
+    """The first candidates of all units, then the second ones, and so on: each of size 1 there."""
+    for places in itertools.product(*(range(values.shape[axis]) for axis in units)):
+        of_axis = dict(zip(units, places, strict=True))
+        index = [
+            slice(of_axis[axis], of_axis[axis] + 1) if axis in of_axis else slice(None)
+            for axis in range(values.shape.rank)
+        ]
+        yield values[tuple(index)]
