@@ -14,10 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import harness, timing
-from rrn.config import replace
 from rrn.data_prep.sudoku.reading import read_files
 from rrn.tasks.sudoku.application.boards import is_solution, likeliest
-from rrn.tasks.sudoku.application.solving import BATCH, PAPER_MODEL, Solver, find_weights
+from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 
 def all_steps(solver):
@@ -81,8 +80,7 @@ def main():
     weights, ways = find_weights(arguments.weights), {}
     for dtype in arguments.dtypes:
         for num_steps in (32, 64):
-            config = replace(PAPER_MODEL, compute_dtype=dtype)
-            solver = Solver(config, weights, num_steps)
+            solver = Solver(weights, num_steps, compute_dtype=dtype)
             ways |= {(num_steps, dtype, way): make(solver) for way, make in WAYS.items()}
     rows = measure(ways, puzzles[chosen], arguments.repeats)
     print(harness.hardware())

@@ -26,6 +26,7 @@ DATA = {
     "pretty_clevr_64": "small_scenes_h5",
     "pretty_clevr_128": "small_scenes_h5",
     "sudoku": "small_sudoku_h5",
+    "sudoku_hard": "small_sudoku_h5",
 }
 
 

@@ -3,7 +3,9 @@
 Modules:
   settings: what a config's `model` and options may be, which prepared files fit
   task: the inputs, the model's way from a board to losses
-  network: the modules: embeddings, network over cells, readout
+  network: the paper's modules: embeddings, network over cells, readout
+  candidates: those of a network over candidates, digits in cells, which knows none by name
+  unit_sums: the sums of messages within rows, columns, boxes and cells, compiled
   report: results, their table and figures, beside the published ones
   marks: a board, and what the network believes of it, on a page
   application: solves puzzles: for Python, as a command and on a page

@@ -108,7 +108,7 @@ class UnitMessages(Aggregation):
             unit_sums(*cell, CELL),
         ]
         rows = [tf.reshape(part, [-1, part.shape[-1]]) for part in sums]
-        return tf.cast(tf.concat(rows, axis=-1), tf.float32)
+        return tf.concat(rows, axis=-1)
 
 
 class CandidateNetwork(tf.Module):

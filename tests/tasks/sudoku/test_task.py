@@ -120,9 +120,9 @@ def test_neighbours_are_the_20_cells_of_row_column_and_box():
 # Inputs
 
 
-def make_batch(task, arrays, examples, training=True, seed=(3, 4)):
+def make_batch(task, arrays, examples, training=True, seed=(3, 4), **options):
     random = ExampleRandom(seed, tf.constant(examples), len(arrays["givens"]))
-    return task.make_batch(arrays, tf.constant(examples), random, training)
+    return task.make_batch(arrays, tf.constant(examples), random, training, **options)
 
 
 def assert_valid(batch, givens):
@@ -131,6 +131,22 @@ def assert_valid(batch, givens):
     assert (np.sort(solution[:, UNITS], axis=2) == np.arange(1, 10)).all()
     assert ((puzzle == 0) | (puzzle == solution)).all()
     np.testing.assert_array_equal((puzzle > 0).sum(axis=1), givens)
+
+
+def test_blanks_are_revealed_in_training_alone_as_many_as_are_drawn(data):
+    task, arrays, examples = make_task(), data.arrays("train"), list(range(72))
+    whole = make_batch(task, arrays, examples)
+    batch = make_batch(task, arrays, examples, revealed=3)
+    before, after = whole["puzzle"].numpy(), batch["puzzle"].numpy()
+    assert_valid(batch, (after > 0).sum(axis=1))
+    assert (after[before > 0] == before[before > 0]).all()
+    numbers = ((after > 0) & (before == 0)).sum(axis=1)
+    counts = np.bincount(numbers, minlength=4)
+    assert len(counts) == 4 and counts.min() >= 9  # 18 each are expected
+    places = np.flatnonzero((after != before).any(axis=0))
+    assert len(places) > 40  # all blanks may be revealed
+    plain = make_batch(task, arrays, examples, training=False, revealed=3)
+    np.testing.assert_array_equal(plain["puzzle"], before)
 
 
 @pytest.mark.parametrize(

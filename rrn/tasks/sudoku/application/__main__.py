@@ -190,13 +190,13 @@ def _make_solver(devices, weights, num_steps):
     import tensorflow as tf
 
     from rrn.distribute import keep_freed_memory, parse_devices
-    from rrn.tasks.sudoku.application.solving import PAPER_MODEL, Solver, find_weights
+    from rrn.tasks.sudoku.application.solving import Solver, find_weights
 
     keep_freed_memory()
     device = functools.partial(tf.device, parse_devices(devices)[0])
     weights = find_weights(weights)
     with device():
-        return Solver(PAPER_MODEL, weights, num_steps), device, weights
+        return Solver(weights, num_steps), device, weights
 
 
 def _solve_puzzle(solver, puzzles, folder):

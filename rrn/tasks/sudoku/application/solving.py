@@ -18,8 +18,11 @@ import tensorflow as tf
 from rrn.compiling import xla
 from rrn.data_prep.sudoku.reading import read_puzzles
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
-from rrn.files.weights import load_weights, model_variables
+from rrn.files.weights import assign_weights, model_variables
+from rrn.files.weights_file import read_weights
 from rrn.nn.checks import check_sizes
+from rrn.nn.network import RecurrentState
+from rrn.settings import made
 from rrn.tasks.sudoku.application import NUM_STEPS
 from rrn.tasks.sudoku.application.boards import (
     Boards,
@@ -42,7 +45,6 @@ COUNTED = 512  # puzzles whose solutions are counted at a time
 # In an installed package, rrn/pretrained; in a checkout, pretrained beside rrn.
 _FOLDERS = [folder / "pretrained" for folder in Path(__file__).resolve().parents[3:5]]
 PRETRAINED = next(filter(Path.exists, _FOLDERS), _FOLDERS[-1]) / "sudoku.h5"
-PAPER_MODEL = Model()
 
 
 def solve_sudoku(
@@ -51,7 +53,7 @@ def solve_sudoku(
     num_steps: int = NUM_STEPS,
     tries: int = 1,
 ) -> Solutions:
-    """Solves puzzles with a trained network of the paper's size.
+    """Solves puzzles with a trained network.
 
     Args:
       puzzles: digits, 0 for a blank, as an array or nested lists `[81]`, `[9, 9]`, `[n, 81]` or
@@ -70,7 +72,7 @@ def solve_sudoku(
     """
     check_sizes("solve_sudoku", num_steps=num_steps, tries=tries)
     digits = read_puzzles(puzzles)
-    return Solver(PAPER_MODEL, find_weights(weights), num_steps).solve(digits, tries)
+    return Solver(find_weights(weights), num_steps).solve(digits, tries)
 
 
 def find_weights(weights: str | Path | None = None) -> str | Path:
@@ -97,23 +99,28 @@ def find_weights(weights: str | Path | None = None) -> str | Path:
 
 
 class Solver:
-    """A Sudoku network with weights from a file.
+    """The Sudoku network of a weights file, in float32.
 
     Args:
-      config: an experiment's `model`.
-      weights: a weights file.
+      weights: a weights file; the paper's model is made where it does not say of which it is.
       num_steps: the network's steps.
+      fields: fields of the model that are not to be the file's, such as `compute_dtype="bfloat16"`.
+
+    Attributes:
+      segment_steps: how many steps are made between looks at the digits.
 
     Raises:
-      ValueError: no such file, or not of this model.
+      ValueError: no such file, or not of a Sudoku network.
     """
 
-    def __init__(self, config: Model, weights: str | Path, num_steps: int):
-        self.num_steps, self.task = num_steps, Sudoku(config)
-        self._segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
+    def __init__(self, weights: str | Path, num_steps: int, **fields: Any):
+        file = read_weights(weights)
+        saved = {**file.attributes.get("model", {}), "compute_dtype": "float32", **fields}
+        self.num_steps, self.task = num_steps, Sudoku(made(Model, saved, f"{weights}: model"))
+        self.segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
         self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
-        self._traced_segment = xla(self._segment) if self._on_gpu else tf.function(self._segment)
-        load_weights(weights, model_variables(self.task))
+        self._traced_segment = xla(self.segment) if self._on_gpu else tf.function(self.segment)
+        assign_weights(file, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
         """Computes the digits' probabilities at every step.
@@ -148,7 +155,7 @@ class Solver:
             if not wanted():
                 return None
             with reading_scope():
-                encoded, steps = self.task.encode({}), self._segment_steps
+                encoded, steps = self.task.encode({}), self.segment_steps
                 logits, state = self.task.logits(encoded, tf.constant(boards), steps, state)
             back = np.empty([81, steps, 10], np.float32)
             back[cells[0]] = tf.nn.softmax(logits).numpy()[0][:, :, digits[0]]
@@ -237,26 +244,36 @@ class Solver:
             state = self.task.initial_state(len(boards.puzzles))
             # Of few puzzles, tracing would take longer than it saves. Of many, the first are found
             # before it.
-            advance = self._segment
-            later = self._traced_segment if len(indices) > BATCH else self._segment
+            advance = self.segment
+            later = self._traced_segment if len(indices) > BATCH else self.segment
             while boards.busy.any():
                 if boards.few_are_left and not self._on_gpu:  # there shapes cannot change
                     kept = boards.drop_idle()
                     state = tf.nest.map_structure(lambda x, kept=kept: tf.gather(x, kept), state)
-                    advance = later = self._segment
+                    advance = later = self.segment
                 beliefs, state = advance(tf.constant(boards.puzzles), state)
                 advance = later
-                boards.steps += self._segment_steps
+                boards.steps += self.segment_steps
                 places, numbers, found = boards.take(beliefs.numpy(), self.num_steps)
                 state = self._begin_anew(state, places)
                 if len(numbers):
                     found.num_solutions[:] = [number_of(number) for number in numbers]
                     yield indices[numbers], found
 
-    def _segment(self, puzzles, state):
-        """The digits' probabilities after the last step of a segment, and the state then."""
+    def segment(
+        self, puzzles: tf.Tensor, state: RecurrentState
+    ) -> tuple[tf.Tensor, RecurrentState]:
+        """Makes the steps of a segment.
+
+        Args:
+          puzzles: digits `[n, 81]`, 0 for a blank.
+          state: what the segment before returned; the task's `initial_state` for the first one.
+
+        Returns:
+          The digits' probabilities after the last step `[n, 81, 10]`, and the state then.
+        """
         with reading_scope():
-            encoded, steps = self.task.encode({}), self._segment_steps
+            encoded, steps = self.task.encode({}), self.segment_steps
             logits, state = self.task.logits(encoded, puzzles, steps, state)
         return tf.nn.softmax(logits[:, :, -1]), state
 

@@ -15,7 +15,7 @@ from rrn.tasks.sudoku.application import serving
 from rrn.tasks.sudoku.application.boards import is_solution, likeliest
 from rrn.tasks.sudoku.application.drawing import LEVELS
 from rrn.tasks.sudoku.application.serving import ADDRESS, Server
-from rrn.tasks.sudoku.application.solving import PAPER_MODEL, PRETRAINED, Solver
+from rrn.tasks.sudoku.application.solving import PRETRAINED, Solver
 from tests.browser import open_page
 from tests.tasks.sudoku.boards import GRID, puzzles, text
 
@@ -38,7 +38,7 @@ def serve(solve):
 
 @pytest.fixture(scope="module")
 def solver(weights):
-    return Solver(PAPER_MODEL, weights, STEPS)
+    return Solver(weights, STEPS)
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,14 @@ def test_a_puzzle_without_a_solution_is_told_and_not_tried_again(port, tmp_path)
 
 @pytest.mark.parametrize(("num_steps", "shown"), [(64, 64), (128, 100)])
 def test_an_answer_is_small_even_of_a_blank_board(weights, num_steps, shown):
-    with serve(Solver(PAPER_MODEL, weights, num_steps).show) as server:
+    with serve(Solver(weights, num_steps).show) as server:
         status, _, content = get(server.server_port, f"/solve?puzzle={'.' * 81}")
     assert status == 200 and len(json.loads(content)["steps"]) == shown and len(content) < 100_000
 
 
 def test_a_turned_puzzle_is_answered_as_it_was_given():
     """With published weights."""
-    with serve(Solver(PAPER_MODEL, PRETRAINED, 32).show) as server:
+    with serve(Solver(PRETRAINED, 32).show) as server:
         puzzle = text(puzzles(1, givens=45)[0])
         answers = [solve(server.server_port, puzzle, turn)[1] for turn in (0, 1)]
     assert all(answer["solved"] and answer["solution"] == text(GRID) for answer in answers)
@@ -377,7 +377,7 @@ def paste(page, words):
 
 def test_a_solution_is_copied_and_an_unsolved_puzzle_tried_again(tmp_path):
     """With published weights, and so few steps that most boards are not solved at once."""
-    solver, some = Solver(PAPER_MODEL, PRETRAINED, 8), puzzles(60, givens=36)
+    solver, some = Solver(PRETRAINED, 8), puzzles(60, givens=36)
     unsolved = some[~solver.solve(some).valid]
     shown = ((turn, puzzle) for puzzle in unsolved for turn in range(1, 5))
     turns, puzzle = next(pair for pair in shown if solver.show(pair[1], pair[0])["solved"])

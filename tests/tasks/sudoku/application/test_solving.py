@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from configs.sudoku import get_config
 from rrn.tasks.sudoku import Solutions, solve_sudoku
 from rrn.tasks.sudoku.application import solving
 from rrn.tasks.sudoku.application.boards import draw_turns, is_solution, likeliest, turn_boards
@@ -91,7 +90,7 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
     segments, real = [], Solver._segment
     monkeypatch.setattr(Solver, "_segment", lambda *args: segments.append(1) or real(*args))
     monkeypatch.setattr(tf, "function", lambda function: function)  # to count every segment
-    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 16)
+    solver = Solver(solving.PRETRAINED, 16)
     alone = [solver.solve(puzzle[None]) for puzzle in digits]
     monkeypatch.setattr(solving, "BATCH", 2)
     segments.clear()
@@ -105,7 +104,7 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
 def test_a_solver_traces_once(weights, monkeypatch):
     """Tracing takes seconds, which later calls need not spend."""
     monkeypatch.setattr(solving, "BATCH", 4)
-    solver, digits = Solver(get_config().model, weights, STEPS), puzzles(10)
+    solver, digits = Solver(weights, STEPS), puzzles(10)
     traced, real = [], solver.task.logits
     monkeypatch.setattr(
         solver.task, "logits", lambda *args: traced.append(tf.inside_function()) or real(*args)
@@ -118,7 +117,7 @@ def test_a_solver_traces_once(weights, monkeypatch):
 def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
     """With published weights and few steps, so that the first try solves some boards alone."""
     digits = puzzles(60, givens=36)
-    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 8)
+    solver = Solver(solving.PRETRAINED, 8)
     once, often = solver.solve(digits), solver.solve(digits, tries=4)
     assert once.valid.sum() < often.valid.sum()
     np.testing.assert_array_equal(often.valid, is_solution(digits, often.solutions))
@@ -139,7 +138,7 @@ def test_how_many_solutions_a_puzzle_has_is_told(weights, monkeypatch):
 
 
 def test_puzzles_are_found_in_any_order_with_their_indices(weights):
-    solver, digits = Solver(get_config().model, weights, STEPS), puzzles(6)
+    solver, digits = Solver(weights, STEPS), puzzles(6)
     expected = solver.solve(digits)
     indices = np.array([1, 2, 5])
     ((done, found),) = solver.stream(digits, indices)
@@ -163,7 +162,7 @@ def test_a_turn_depends_on_the_puzzle_and_the_try_alone():
 
 def test_a_puzzle_is_watched_until_it_is_solved():
     """With published weights: the same steps as all at once, and those of the turned puzzle."""
-    solver = Solver(solving.PAPER_MODEL, solving.PRETRAINED, 32)
+    solver = Solver(solving.PRETRAINED, 32)
     (puzzle,) = puzzles(1, givens=45)
     beliefs = solver.watch(puzzle)
     steps = beliefs.shape[1]
@@ -178,7 +177,7 @@ def test_a_puzzle_is_watched_until_it_is_solved():
 
 
 def test_beliefs_are_the_tasks_probabilities_of_every_step(weights):
-    solver, digits = Solver(get_config().model, weights, STEPS), puzzles(2)
+    solver, digits = Solver(weights, STEPS), puzzles(2)
     task = solver.task
     logits, _ = task.logits(task.encode({}), tf.constant(digits), STEPS)
     logits = logits.numpy().astype(np.float64)

@@ -1,0 +1,133 @@
+"""What more steps are worth: the share of a list's puzzles that a network has solved by each step.
+
+    python -m benchmarks.sudoku_thinking --puzzles sudoku17.txt.gz --count 1000 --steps 1024
+
+For each number of steps: the boards whose likeliest digits solve them then; those that were solved
+then or before, as a solver has them that stops when a board is valid; and the boards of which the
+network is sure, each digit having at least the probability `--confidence`, with how many of these
+are wrong. With `--calibrate LIST` the confidence is the lowest at which at most one of 10,000 sure
+answers to that list is wrong, after all steps.
+"""
+
+import argparse
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks import harness, timing
+from rrn.data_prep.progress import Progress
+from rrn.data_prep.sudoku.reading import read_files
+from rrn.tasks.sudoku.application.boards import is_solution, likeliest
+from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
+
+WRONG_OF_SURE = 1e-4
+
+
+def think(solver, puzzles):
+    """Runs all steps of all boards.
+
+    Returns:
+      After each of the solver's segments, whether each board is solved, and the least probability
+      of its digits, both `[segments, n]`.
+    """
+    segment = tf.function(solver.segment, autograph=False)
+    progress, batches = Progress("thinking", len(puzzles)), []
+    for start in range(0, len(puzzles), BATCH):
+        part = puzzles[start : start + BATCH]
+        boards, state = tf.constant(np.resize(part, [BATCH, 81])), solver.task.initial_state(BATCH)
+        segments = []
+        for _ in range(solver.num_steps // solver.segment_steps):
+            beliefs, state = segment(boards, state)
+            digits, confidence = likeliest(beliefs.numpy()[: len(part)])
+            segments.append((is_solution(part, digits), confidence.min(axis=1)))
+        batches.append([np.stack(values) for values in zip(*segments, strict=True)])
+        progress.show(min(start + BATCH, len(puzzles)))
+    solved, least = (np.concatenate(values, axis=1) for values in zip(*batches, strict=True))
+    return solved, least
+
+
+def calibrated(solved, least):
+    """The lowest confidence at which few enough sure answers are wrong, of boards `[n]` each."""
+    order = np.argsort(-least)
+    wrong = np.cumsum(~solved[order])
+    few = np.flatnonzero(wrong <= WRONG_OF_SURE * np.arange(1, len(order) + 1))
+    return float(least[order[few[-1]]]) if len(few) else 1.0
+
+
+def rows_of(solver, solved, least, confidence):
+    """A row of figures for each power of two of steps, and for the last."""
+    last = len(solved)
+    numbers = sorted({last, *(2**i for i in range(last.bit_length()) if 2**i <= last)})
+    rows = []
+    for number in numbers:
+        now, sure = solved[number - 1], least[number - 1] >= confidence
+        rows.append(
+            {
+                "steps": number * solver.segment_steps,
+                "solved": float(now.mean()),
+                "solved_by_then": float(solved[:number].any(axis=0).mean()),
+                "sure": float(sure.mean()),
+                "sure_and_wrong": int((sure & ~now).sum()),
+            }
+        )
+    return rows
+
+
+def draw(path, rows):
+    """Draws the boards solved over the steps."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.subplots()
+    steps = [row["steps"] for row in rows]
+    for name, label in (("solved", "at this step"), ("solved_by_then", "at this step or before")):
+        axes.plot(steps, [100 * row[name] for row in rows], marker="o", label=label)
+    axes.set(xlabel="steps", ylabel="boards solved, %", xscale="log", ylim=(0, 101))
+    axes.set_xticks(steps, steps)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def read_puzzles(path, count):
+    """Some puzzles of a list, drawn; all if count is 0."""
+    puzzles = read_files([path]).digits.astype(np.int32)
+    chosen = np.random.default_rng(0).permutation(len(puzzles))
+    return puzzles[chosen[: count or None]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--puzzles", required=True, help="a file of puzzles")
+    parser.add_argument("--calibrate", help="a file of other puzzles, which choose the confidence")
+    parser.add_argument("--count", type=int, default=0, help="so many of each file's, drawn")
+    parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
+    parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument("--confidence", type=float, default=0.99)
+    parser.add_argument("--figure", help="draw the shares into this file")
+    parser.add_argument("--json", help="write the figures to this file")
+    arguments = parser.parse_args()
+    solver = Solver(find_weights(arguments.weights), arguments.steps, compute_dtype="bfloat16")
+    confidence = arguments.confidence
+    if arguments.calibrate:
+        others = read_puzzles(arguments.calibrate, arguments.count)
+        confidence = calibrated(*(values[-1] for values in think(solver, others)))
+    puzzles = read_puzzles(arguments.puzzles, arguments.count)
+    rows = rows_of(solver, *think(solver, puzzles), confidence)
+    print(harness.hardware())
+    print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
+    cells = [
+        [f"{row['steps']}"]
+        + [f"{100 * row[name]:.1f}" for name in ("solved", "solved_by_then", "sure")]
+        + [f"{row['sure_and_wrong']}"]
+        for row in rows
+    ]
+    headings = ["steps", "solved, %", "solved by then, %", "sure, %", "sure and wrong"]
+    timing.print_table(headings, cells)
+    figures = {"hardware": harness.hardware(), "confidence": confidence, "rows": rows}
+    timing.write_json(arguments.json, figures)
+    if arguments.figure:
+        draw(arguments.figure, rows)
+
+
+if __name__ == "__main__":
+    main()
