@@ -195,30 +195,25 @@ def hard() -> Experiment:
         candidates(),
         data={"path": "data/sudoku_hard.h5"},
         train={
-            "ema_decay": 0.995,
+            "learning_rate": 2e-3,
             "evaluate_every_updates": 2_000,
             "validation_examples": 400,
         },
     )
-    fresh, carried = config.train.stages
+    carried = config.train.stages[-1]
 
-    def up_to(revealed: int, segments: int, num_updates: int, **fields: Any) -> Stage:
+    def up_to(revealed: int, max_segments: int, num_updates: int, **fields: Any) -> Stage:
         return replace(
             carried,
             name=f"revealed_{revealed}",
             num_updates=num_updates,
             options={"revealed": revealed},
-            segments={"max_segments": segments},
+            segments={"max_segments": max_segments},
             **fields,
         )
 
     constant = Constant(warmup_updates=100)
-    stages = (
-        replace(fresh, options={"revealed": 8}),
-        up_to(8, 4, 1_600, schedule=constant),
-        up_to(4, 8, 4_000, schedule=constant),
-        up_to(2, 16, 20_000),
-    )
+    stages = up_to(4, 8, 8_000, schedule=constant), up_to(2, 16, 9_000)
     return replace(config, train={"stages": stages})
 
 
