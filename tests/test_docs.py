@@ -135,7 +135,8 @@ def test_the_python_of_keras_md_trains_saves_and_loads(tmp_path, monkeypatch, ca
     (right,) = re.findall(r"^([\d.]+) % right", printed, re.MULTILINE)
     labels = np.concatenate([labels[:, 0] for _, labels in results["batches"]])
     assert float(right) > 100 * np.bincount(labels).max() / len(labels) + 5
-    assert printed.endswith("0.0\n<dtype: 'bfloat16'> float32\n")
+    names = ["features", *(f"graph_{name}" for name in sorted(results["inputs"]["graph"]))]
+    assert printed.endswith(f"0.0\n{names}\n<dtype: 'bfloat16'> float32\n")
 
 
 def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
