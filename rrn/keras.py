@@ -149,10 +149,10 @@ class GraphModel(keras.Model):
         devices = strategy.num_replicas_in_sync
         if devices > 1:
             raise ValueError(
-                f"{type(self).__name__}: {type(strategy).__name__} would cut sparse graphs anywhere "
-                f"for its {devices} devices; expected one device. On several, train by "
-                "rrn.distribute.tower_gradients, or train a keras.Model of padded graphs "
-                "(rrn.FullyConnectedGraph)"
+                f"{type(self).__name__}: expected one device, got {type(strategy).__name__} with "
+                f"{devices}, which cuts tensors anywhere; train sparse graphs on several by "
+                "rrn.distribute.tower_gradients, and padded ones (rrn.FullyConnectedGraph) by a "
+                "keras.Model"
             )
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
