@@ -18,13 +18,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from rrn.data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
 from rrn.models import publish
 from rrn.models.export import export
+from rrn.tasks import Report
+from rrn.training.evaluation import Evaluator
 from tests.fuzz.__main__ import parser as fuzz_parser
+from tests.helpers import CPUS, load_config, make_trainer
 from tests.kills import parser as kills_parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,6 +82,7 @@ def test_the_python_of_every_document_is_run_by_a_test():
         "docs/guide/keras.md",
         "docs/guide/modules.md",
         "docs/guide/own_network.md",
+        "docs/guide/ragged_graphs.md",
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
         "docs/guide/towers.md",
@@ -122,6 +127,44 @@ def test_the_python_of_own_network_md_learns_and_its_parts_are_short(tmp_path, m
     first, last = re.findall(r"([\d.]+) at", capsys.readouterr().out)
     assert float(last) < 0.02 < 0.5 < float(first)  # 0.02 is the variance of the answers
     assert [states.shape for states in results["states"]] == [(64 * 8, 16)] * 4
+
+
+@pytest.mark.slow
+def test_the_python_of_ragged_graphs_md_trains_is_served_and_is_a_task(
+    tmp_path, monkeypatch, capsys
+):
+    code = python_of("docs/guide/ragged_graphs.md")
+    code, replaced = re.subn(r"(NUM_UPDATES = .*), 400$", r"\1, 100", code, flags=re.MULTILINE)
+    assert replaced == 1
+    results = run(code, tmp_path, monkeypatch)
+    (printed,) = re.findall(r"^% right by step: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert 50 < float(printed.split()[0]) < float(printed.split()[-1]) > 80
+    # The same batch in both ways, the same answers of a padded one, and those that are served.
+    task, arrays, batch = results["task"], results["arrays"], results["batch"]
+    tf.nest.map_structure(
+        np.testing.assert_array_equal,
+        tf.nest.flatten(task.make_batch(arrays, tf.range(32), None, True), expand_composites=True),
+        tf.nest.flatten(batch, expand_composites=True),
+    )
+    logits = task.network.logits(batch["graph"])
+    np.testing.assert_allclose(results["logits"], logits, rtol=1e-4, atol=1e-5)
+    assert results["padded"].known_sizes().nodes == 32 * 16 + 1
+    assert results["found"]["probability"].numpy().argmin() == 5
+    specs = results["served"].structured_input_signature[1]
+    assert {name: spec.shape.as_list() for name, spec in specs.items()} == {
+        "edges": [None, 2],
+        "num_nodes": [None],
+    }
+    # The file that the page says is one for `check`, and the trainer with its task.
+    (tmp_path / "news.py").write_text(blocks_of("docs/guide/ragged_graphs.md", "python")[0])
+    assert data_prep.main(["check", "data/news.h5", "--schema", "news.py"]) == 0
+    assert "  edges between nodes of one graph\n" in capsys.readouterr().out
+    config = load_config("ages.py", "test")
+    trainer, inputs = make_trainer(config, results["data"], task, CPUS[:2])
+    means, wrong = trainer.train([iter(dataset) for dataset in inputs], tf.constant(2))
+    assert int(wrong) == -1 and 0 < float(means["loss"]) < 0.5
+    outputs = Evaluator(Report(task), config.evaluate, CPUS[:2], results["test"], 0).outputs()
+    assert outputs["right"].shape == (500, results["STEPS"]) and outputs["right"].mean() > 0.8
 
 
 @pytest.mark.slow
