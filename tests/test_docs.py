@@ -7,6 +7,7 @@ import argparse
 import ast
 import importlib
 import itertools
+import json
 import os
 import re
 import runpy
@@ -211,6 +212,25 @@ def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
     results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "[b'office']\n(1, 1, 177)\n"
     assert results["answers"]["answer"].numpy().tolist() == [b"office"]
+
+
+@pytest.mark.slow
+def test_the_tour_prints_and_draws_what_it_shows(monkeypatch, capsys):
+    """Every cell, but for numbers with decimals and what is in its figures."""
+    notebook = json.loads(text_of("docs/notebooks/tour.ipynb"))
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # which the tour sets, too
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: print("a figure"))
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+            shown = "".join("".join(o.get("text", "a figure\n")) for o in cell["outputs"])
+            texts = [re.sub(r"\d+\.\d+", "#", text) for text in (capsys.readouterr().out, shown)]
+            assert texts[0] == texts[1]
+    assert names["right"][-1] == 81 and names["by_step"][-1] > 95 > 60 > names["by_step"][0]
+    text = "".join(line for cell in notebook["cells"] for line in cell["source"])
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        assert (ROOT / "docs/notebooks" / link).exists(), link
 
 
 def test_the_core_numbers_of_a_hand_made_graph():
