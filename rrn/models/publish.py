@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import error_line, escape_output, words_of
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -101,7 +101,7 @@ def _read_results(path):
         measured = json.loads(Path(path).read_text())
         return {name: measured[name] for name in ("split", "examples", "metrics")}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: not the results of a run: {error!r}") from None
+        raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
