@@ -7,16 +7,23 @@ BABI ?= $(firstword $(wildcard data/tasks_1-20_v1-2.tar.gz ../shared/data/babi/t
 # The lowest Python that is declared.
 PYTHON_LOWEST ?= python3.10
 
-.PHONY: setup run test lint docs wheel test-lowest
+.PHONY: setup lock run test lint docs wheel test-lowest
 
 setup: .venv/installed
 
-.venv/installed: pyproject.toml setup.py
+# With the versions and the hashes of the lock: the same environment on every day.
+.venv/installed: pyproject.toml setup.py requirements.lock
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "Python 3.10 or newer is needed"'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+
+# The newest versions that pyproject.toml allows, for all its Pythons and machines.
+lock: setup
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes \
+	  --custom-compile-command 'make lock' --extra test --output-file requirements.lock pyproject.toml
 
 run: setup data/babi.h5
 	$(BIN)/python main.py --config configs/babi.py:quick

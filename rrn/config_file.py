@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rrn.config import Experiment
-from rrn.data_prep.failures import find_place
+from rrn.data_prep import failures
 from rrn.settings import change, in_words
 
 PACKAGE = Path(__file__).resolve().parent
@@ -100,7 +100,7 @@ def _execute(name):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a config file may raise anything, and may want to exit
-        place = find_place(error, f"{PACKAGE}{os.sep}")
+        place = failures.find_place(error, f"{PACKAGE}{os.sep}")
         where = f" (raised in {place})" if place else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error
     return config
@@ -109,5 +109,5 @@ def _execute(name):
 def _what(error):
     if isinstance(error, ValidationError):
         return f"{error.title}: {in_words(error)}"
-    lines = str(error).strip().splitlines()
+    lines = failures.words_of(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__

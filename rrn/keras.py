@@ -2,7 +2,8 @@
 
 Keras does not look into a `tf.Module`. In a `keras.Model` a bare module's variables are no weights:
 `fit` leaves them as they are, saving leaves them out, and nothing says so. `ModuleLayer` has a
-weight for each variable of a module, and the module reads these weights.
+weight for each variable of a module, and the module reads these weights. `GraphModel` is a
+`keras.Model` of sparse graphs that Keras exports as it was called.
 
 This is the only module of rrn that imports Keras.
 """
@@ -123,6 +124,60 @@ class ModuleLayer(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         made_of = {"module": self.module_class.__name__, "arguments": dict(self.arguments)}
         return {**super().get_config(), **made_of}
+
+
+class GraphModel(keras.Model):
+    """A `keras.Model` whose inputs hold sparse graphs, each as a dict of its tensors.
+
+    Keras would export all inputs as floats `[batch, ...]`. Here `export` without a signature takes
+    them as the model was called: integers, numbers without an axis, and tensors whose first axis,
+    of nodes, edges or graphs, has any length. A SavedModel has their names: "graph_senders" is
+    `inputs["graph"]["senders"]`.
+
+    Args:
+      **options: name, dtype and trainable, see `keras.Model`.
+
+    Raises:
+      ValueError: the model is made for several devices, which Keras gives parts of each tensor;
+        or, of `export`, it was never called.
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.__dict__["_taken"] = None  # as it is: Keras would track its parts
+        strategy = tf.distribute.get_strategy()
+        devices = strategy.num_replicas_in_sync
+        if devices > 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected one device, got {type(strategy).__name__} with "
+                f"{devices}, which cuts tensors anywhere; train sparse graphs on several by "
+                "rrn.distribute.tower_gradients, and padded ones (rrn.FullyConnectedGraph) by a "
+                "keras.Model"
+            )
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the model as `keras.Model` does."""
+        if self._taken is None:
+            named = keras.tree.flatten_with_path(inputs)
+            specs = [_any_length(value, "_".join(map(str, path))) for path, value in named]
+            self.__dict__["_taken"] = keras.tree.pack_sequence_as(inputs, specs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def export(self, filepath: Any, *args: Any, **options: Any) -> None:
+        if "input_signature" not in options:
+            if self._taken is None:
+                raise ValueError(
+                    f"{type(self).__name__}: export has to know the inputs: call the model before, "
+                    "or give input_signature=[batches.element_spec[0]]"
+                )
+            options["input_signature"] = [self._taken]
+        super().export(filepath, *args, **options)
+
+
+def _any_length(value, name):
+    """The type of a tensor, and of those with another length of the first axis."""
+    shape = tuple(value.shape)
+    return tf.TensorSpec((None, *shape[1:]) if shape else (), value.dtype, name)
 
 
 def _find(name):

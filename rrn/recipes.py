@@ -18,7 +18,7 @@ def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
 
     def get_config(variant: str = "") -> Experiment:
         if variant not in recipes:
-            variants = ", ".join(name for name in recipes if name)
+            variants = ", ".join(name for name in recipes if name) or "none"
             raise ValueError(f"variants are {variants}, got {variant!r}")
         return recipes[variant]()
 

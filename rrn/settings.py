@@ -179,7 +179,7 @@ def _changed(value: Any, keys: Sequence[str], new: Any, path: str) -> Any:
         ]
         fields[field] = tuple(items)
     else:
-        names = ", ".join(value.known_fields())
+        names = ", ".join(value.known_fields()) or "none"
         raise ValueError(f"{inner[1:]}: no such field; fields are {names}")
     return made(type(value), fields, path)
 

@@ -12,6 +12,7 @@ import pytest
 from rrn.config import replace
 from rrn.config_file import read_config
 from rrn.files.data import read_prepared
+from rrn.recipes import look_up
 from rrn.tasks import create_task
 from tests.helpers import CPUS, ROOT, load_config, make_trainer
 
@@ -120,6 +121,11 @@ def test_a_field_of_all_stages_is_set_from_the_command_line():
 def test_an_unknown_variant_is_an_error(file):
     with pytest.raises(ValueError, match=r"variants.*'nonsense'"):
         load_config(file, "nonsense")
+
+
+def test_a_file_without_variants_has_none():
+    with pytest.raises(ValueError, match=r"^variants are none, got 'nope'$"):
+        look_up({"": None})("nope")
 
 
 def test_a_config_elsewhere_is_made_of_the_same_fields(tmp_path):

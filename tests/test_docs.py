@@ -7,6 +7,7 @@ import argparse
 import ast
 import importlib
 import itertools
+import json
 import os
 import re
 import runpy
@@ -18,13 +19,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from rrn.data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
-from rrn.models import publish
+from rrn.models import hub, publish
 from rrn.models.export import export
+from rrn.tasks import Report
+from rrn.training.evaluation import Evaluator
 from tests.fuzz.__main__ import parser as fuzz_parser
+from tests.helpers import CPUS, load_config, make_trainer
 from tests.kills import parser as kills_parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,6 +83,7 @@ def test_the_python_of_every_document_is_run_by_a_test():
         "docs/guide/keras.md",
         "docs/guide/modules.md",
         "docs/guide/own_network.md",
+        "docs/guide/ragged_graphs.md",
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
         "docs/guide/towers.md",
@@ -125,6 +131,44 @@ def test_the_python_of_own_network_md_learns_and_its_parts_are_short(tmp_path, m
 
 
 @pytest.mark.slow
+def test_the_python_of_ragged_graphs_md_trains_is_served_and_is_a_task(
+    tmp_path, monkeypatch, capsys
+):
+    code = python_of("docs/guide/ragged_graphs.md")
+    code, replaced = re.subn(r"(NUM_UPDATES = .*), 400$", r"\1, 100", code, flags=re.MULTILINE)
+    assert replaced == 1
+    results = run(code, tmp_path, monkeypatch)
+    (printed,) = re.findall(r"^% right by step: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert 50 < float(printed.split()[0]) < float(printed.split()[-1]) > 80
+    # The same batch in both ways, the same answers of a padded one, and those that are served.
+    task, arrays, batch = results["task"], results["arrays"], results["batch"]
+    tf.nest.map_structure(
+        np.testing.assert_array_equal,
+        tf.nest.flatten(task.make_batch(arrays, tf.range(32), None, True), expand_composites=True),
+        tf.nest.flatten(batch, expand_composites=True),
+    )
+    logits = task.network.logits(batch["graph"])
+    np.testing.assert_allclose(results["logits"], logits, rtol=1e-4, atol=1e-5)
+    assert results["padded"].known_sizes().nodes == 32 * 16 + 1
+    assert results["found"]["probability"].numpy().argmin() == 5
+    specs = results["served"].structured_input_signature[1]
+    assert {name: spec.shape.as_list() for name, spec in specs.items()} == {
+        "edges": [None, 2],
+        "num_nodes": [None],
+    }
+    # The file that the page says is one for `check`, and the trainer with its task.
+    (tmp_path / "news.py").write_text(blocks_of("docs/guide/ragged_graphs.md", "python")[0])
+    assert data_prep.main(["check", "data/news.h5", "--schema", "news.py"]) == 0
+    assert "  edges between nodes of one graph\n" in capsys.readouterr().out
+    config = load_config("ages.py", "test")
+    trainer, inputs = make_trainer(config, results["data"], task, CPUS[:2])
+    means, wrong = trainer.train([iter(dataset) for dataset in inputs], tf.constant(2))
+    assert int(wrong) == -1 and 0 < float(means["loss"]) < 0.5
+    outputs = Evaluator(Report(task), config.evaluate, CPUS[:2], results["test"], 0).outputs()
+    assert outputs["right"].shape == (500, results["STEPS"]) and outputs["right"].mean() > 0.8
+
+
+@pytest.mark.slow
 def test_the_python_of_keras_md_trains_saves_and_loads(tmp_path, monkeypatch, capsys):
     code = python_of("docs/guide/keras.md")
     code, replaced = re.subn(r"^(EPOCHS =) \d+$", r"\1 4", code, flags=re.MULTILINE)
@@ -135,7 +179,8 @@ def test_the_python_of_keras_md_trains_saves_and_loads(tmp_path, monkeypatch, ca
     (right,) = re.findall(r"^([\d.]+) % right", printed, re.MULTILINE)
     labels = np.concatenate([labels[:, 0] for _, labels in results["batches"]])
     assert float(right) > 100 * np.bincount(labels).max() / len(labels) + 5
-    assert printed.endswith("0.0\n<dtype: 'bfloat16'> float32\n")
+    names = ["features", *(f"graph_{name}" for name in sorted(results["inputs"]["graph"]))]
+    assert printed.endswith(f"0.0\n{names}\n<dtype: 'bfloat16'> float32\n")
 
 
 def test_the_python_of_towers_md_runs(tmp_path, monkeypatch, capsys):
@@ -167,6 +212,25 @@ def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
     results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "[b'office']\n(1, 1, 177)\n"
     assert results["answers"]["answer"].numpy().tolist() == [b"office"]
+
+
+@pytest.mark.slow
+def test_the_tour_prints_and_draws_what_it_shows(monkeypatch, capsys):
+    """Every cell, but for numbers with decimals and what is in its figures."""
+    notebook = json.loads(text_of("docs/notebooks/tour.ipynb"))
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # which the tour sets, too
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: print("a figure"))
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+            shown = "".join("".join(o.get("text", "a figure\n")) for o in cell["outputs"])
+            texts = [re.sub(r"\d+\.\d+", "#", text) for text in (capsys.readouterr().out, shown)]
+            assert texts[0] == texts[1]
+    assert names["right"][-1] == 81 and names["by_step"][-1] > 95 > 60 > names["by_step"][0]
+    text = "".join(line for cell in notebook["cells"] for line in cell["source"])
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        assert (ROOT / "docs/notebooks" / link).exists(), link
 
 
 def test_the_core_numbers_of_a_hand_made_graph():
@@ -238,7 +302,7 @@ def commands(*start):
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():
-    modules = r"data_prep|rrn\.models\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
+    modules = r"data_prep|rrn\.models\.(publish|hub)|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
     modules += r"|rrn\.doctor|tests\.fuzz|tests\.kills"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
@@ -296,6 +360,14 @@ def test_publish_takes_every_command(arguments, monkeypatch):
     monkeypatch.setattr(publish, "card", str)
     assert publish.main(arguments) == 0
     assert taken[0].keys() == {"weights", "out", "results", "licence"}
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.models.hub"), ids=" ".join)
+def test_hub_takes_every_command(arguments, monkeypatch):
+    taken = []
+    monkeypatch.setattr(hub, "write_folder", lambda **options: taken.append(options))
+    assert hub.main(arguments) == 0
+    assert (ROOT / taken[0]["weights"]).exists()
 
 
 OF_BENCHMARKS = [c for c in commands("python", "-m") if c[0].startswith("benchmarks.")]

@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import MLP, Linear, LSTMCell, RecurrentRelationalNetwork, SparseGraph
-from rrn.keras import ModuleLayer
+from rrn import (
+    MLP,
+    FullyConnectedGraph,
+    Linear,
+    LSTMCell,
+    RecurrentRelationalNetwork,
+    SparseGraph,
+)
+from rrn.keras import GraphModel, ModuleLayer
 from rrn.variables.reading import read, reading_scope
 from tests.compare import assert_close, randomize
 
@@ -145,3 +152,64 @@ def test_a_compute_dtype_of_the_arguments_comes_before_the_policys():
 def test_a_layer_of_a_wrong_module_or_arguments_is_named(module, arguments, message):
     with pytest.raises(ValueError, match=rf"ModuleLayer: .*{message}"):
         ModuleLayer(module(), arguments)
+
+
+class Sums(GraphModel):
+    """The sum of each graph's nodes after two steps."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.network = ModuleLayer(RecurrentRelationalNetwork, SIZES)
+        self.built = True
+
+    def call(self, inputs):
+        graph = SparseGraph(**inputs["graph"])
+        states = self.network(graph=graph, features=inputs["features"], num_steps=2)
+        return graph.sum_nodes(states[-1])
+
+
+def graph_inputs(nodes):
+    """A ring."""
+    ring = np.arange(nodes)
+    graph = SparseGraph(ring, np.roll(ring, 1), nodes)
+    tensors = tf.experimental.extension_type.as_dict(graph)
+    return {"graph": tensors, "features": normal(nodes, 3)}
+
+
+def test_a_graph_model_is_exported_as_it_was_called(tmp_path):
+    model = Sums()
+    with pytest.raises(ValueError, match="Sums: export has to know the inputs: call the model"):
+        model.export(tmp_path / "early")
+    model(graph_inputs(4))
+    model.export(tmp_path / "model", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    larger = graph_inputs(7)
+    np.testing.assert_allclose(loaded.serve(larger), model(larger), rtol=1e-6)
+    named = {f"graph_{name}": value for name, value in larger["graph"].items()}
+    (sums,) = loaded.signatures["serving_default"](**named, features=larger["features"]).values()
+    np.testing.assert_allclose(sums, model(larger), rtol=1e-6)
+
+
+def test_several_devices_are_refused_for_sparse_graphs_and_train_padded_ones():
+    class Padded(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.network = ModuleLayer(RecurrentRelationalNetwork, SIZES)
+            self.built = True
+
+        def call(self, inputs):
+            graph = FullyConnectedGraph(inputs["mask"])
+            features = tf.reshape(inputs["features"], [-1, 3])
+            return graph.sum_nodes(self.network(graph=graph, features=features, num_steps=1)[-1])
+
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        with pytest.raises(
+            ValueError, match=r"Sums: .* MirroredStrategy with 2, .*tower_gradients"
+        ):
+            Sums()
+        model = Padded()
+        model.compile("sgd", "mse")
+    before = model.get_weights()
+    mask = np.float32(np.arange(5) < np.array([[3], [5]] * 4))
+    model.fit({"mask": mask, "features": normal(8, 5, 3)}, normal(8, 6), batch_size=4, verbose=0)
+    assert any((old != new).any() for old, new in zip(before, model.get_weights(), strict=True))

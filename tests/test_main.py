@@ -155,6 +155,7 @@ def files(tmp_path_factory):
         "    config.train.batch_size = 1\n",
         "field": "from configs import babi\nfrom rrn.config import replace\n\ndef get_config():\n"
         "    return replace(babi.get_config(), train={'rate': 1})\n",
+        "key": "def get_config():\n    return {}['num_examples']\n",
         "value": "from rrn.config import Muon\n\ndef get_config():\n    return Muon(exclude=3)\n",
     }
     for name, text in configs.items():
@@ -183,6 +184,11 @@ WRONG = {
     "config frozen": (["--config={files}/frozen.py"], 1, ["frozen", "frozen.py:5"]),
     "config's field": (["--config={files}/field.py"], 1, ["train.rate: no such", "field.py:5"]),
     "config's value": (["--config={files}/value.py"], 1, ["Muon: exclude: expected a", "got 3"]),
+    "config's key": (
+        ["--config={files}/key.py"],
+        1,
+        ["no entry 'num_examples' (raised in {files}/key"],
+    ),
     "config exits": (["--config={files}/exits.py"], 1, ["done (raised in {files}/exits.py:2"]),
     "config's bytes": (["--config={files}/zeros.py"], 1, ["{files}/zeros.py: ", "null bytes"]),
     "no config": (["--config={files}/none.py"], 1, ["get_config gave a NoneType"]),

@@ -1,5 +1,7 @@
 """What the package says of itself, and what its wheel holds."""
 
+import importlib.metadata
+import itertools
 import re
 import runpy
 import subprocess
@@ -8,6 +10,7 @@ import sys
 import pytest
 import setuptools
 import yaml
+from packaging.requirements import Requirement
 
 import rrn
 from rrn.config_file import find_file
@@ -27,6 +30,28 @@ def test_every_dependency_has_a_lowest_version():
     lowest = [version.partition("==")[0] for version in lowest_versions()]
     assert {"tensorflow", "numpy", "h5py", "pytest"} <= set(lowest)
     assert sorted(declared) == sorted([*lowest, "ruff"])
+
+
+def test_the_lock_has_every_dependency_in_a_version_that_is_allowed():
+    """For each Python, on both processors that TensorFlow has wheels for, with digests."""
+    text = (ROOT / "requirements.lock").read_text()
+    entries = re.findall(
+        r"^(\S+==.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
+    )
+    assert len(entries) == len(re.findall("==[0-9]", re.sub("#.*|;.*", "", text)))
+    locked = [Requirement(entry) for entry, _ in entries]
+    needed = map(Requirement, importlib.metadata.requires("rrn"))
+    needed = [r for r in needed if r.marker is None or r.marker.evaluate({"extra": "test"})]
+    classifiers = importlib.metadata.metadata("rrn").get_all("Classifier")
+    pythons = [name[-4:] for name in classifiers if re.search(r":: 3\.\d+$", name)]
+    for python, machine in itertools.product(pythons, ["x86_64", "aarch64"]):
+        where = {"python_version": python, "python_full_version": f"{python}.0"}
+        where |= {"sys_platform": "linux", "platform_machine": machine}
+        here = [r for r in locked if r.marker is None or r.marker.evaluate(where)]
+        versions = {r.name: str(r.specifier).removeprefix("==") for r in here}
+        assert len(versions) == len(here)
+        for requirement in needed:
+            assert requirement.specifier.contains(versions[requirement.name]), (python, requirement)
 
 
 @pytest.mark.parametrize("command", ["bdist_wheel", "editable_wheel"])

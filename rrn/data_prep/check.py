@@ -1,8 +1,10 @@
 """Checks a prepared file: its digest, its attributes and its contents."""
 
 import argparse
-import importlib
+import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 
 from rrn.data_prep import DataError, hdf5
 from rrn.data_prep.finding import find
@@ -21,6 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       parser: the command's own parser.
     """
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="a prepared file")
+    parser.add_argument(
+        "--schema",
+        metavar="NAME.py",
+        type=Path,
+        help="a file of your own that defines check(datasets), for files whose schema is NAME",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -32,18 +40,36 @@ def run(args: argparse.Namespace) -> None:
     Raises:
       DataError: a file is wrong.
     """
+    own = {args.schema.stem: _execute(args.schema)} if args.schema else {}
     for path in args.files:
         contents = hdf5.read(path)
         print(f"{path}: {contents.size:,} bytes, as written: SHA-256 {contents.digest}")
-        for phrase in verify_contents(contents):
+        for phrase in verify_contents(contents, own):
             print(f"  {phrase}")
 
 
-def verify_contents(contents: hdf5.Contents) -> list[str]:
+def _execute(path: Path) -> ModuleType:
+    """The module of a user's own Python file, which has a `check`."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise DataError(
+            f"--schema {path}: no Python file; expected one that defines check(datasets)"
+        )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, "check", None)):
+        raise DataError(f"--schema {path}: no check in it; expected a function check(datasets)")
+    return module
+
+
+def verify_contents(
+    contents: hdf5.Contents, own: Mapping[str, ModuleType] = MappingProxyType({})
+) -> list[str]:
     """Returns what was verified of a prepared file beyond its digest, a phrase each.
 
     Args:
       contents: what `hdf5.read` has read.
+      own: schema -> a module with its `check`, besides those of the project.
 
     Raises:
       DataError: the file is of an unknown schema, or its contents are wrong.
@@ -55,13 +81,14 @@ def verify_contents(contents: hdf5.Contents) -> list[str]:
                 f"{path}: attribute {name} is {attributes.get(name)!r}; expected {kind.__name__}"
             )
     schema, version = attributes["schema"], attributes["version"]
-    if schema not in SCHEMAS or version != 1:
-        known = ", ".join(SCHEMAS)
+    schemas = {**SCHEMAS, **own}
+    if schema not in schemas or version != 1:
         raise DataError(
-            f"{path}: schema {schema!r}, version {version}; expected one of {known}, version 1"
+            f"{path}: schema {schema!r}, version {version}; expected one of {', '.join(schemas)}, "
+            f"version 1; --schema {schema}.py names a file of your own that checks it"
         )
     try:
-        verified = SCHEMAS[schema].check(contents.datasets)
+        verified = schemas[schema].check(contents.datasets)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     return [f"schema {schema!r}, version {version}, notes {attributes['notes']!r}", *verified]

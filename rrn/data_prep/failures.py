@@ -50,6 +50,14 @@ def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
     return f"error: {_words(error, smaller)}"
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says, all of it in words: str() of a KeyError would quote and escape it."""
+    if isinstance(error, KeyError) and error.args:
+        what = str(error.args[0])
+        return what if " " in what else f"no entry {what!r}"
+    return str(error) or type(error).__name__
+
+
 def escape_output() -> None:
     """Makes what the output cannot show no error: it is escaped."""
     for stream in (sys.stdout, sys.stderr):
@@ -64,8 +72,8 @@ def _words(error, smaller):
         what = error.strerror or _first_line(error)
         hint = f"; {AGAIN}" if error.errno in FULL else ""
         return f"{error.filename}: {what}{hint}" if error.filename else f"{what}{hint}"
-    if isinstance(error, KeyError):  # of h5py; str() would quote it
-        return f"HDF5: {error.args[0]}"
+    if isinstance(error, KeyError):  # of h5py
+        return f"HDF5: {words_of(error)}"
     if isinstance(error, RuntimeError):
         return f"HDF5: {_first_line(error)}"
     first, *others = str(error).rstrip().splitlines() or [type(error).__name__]

@@ -21,6 +21,7 @@ import numpy as np
 from h5py import h5o  # pyright: ignore[reportAttributeAccessIssue] a compiled module
 
 from rrn.data_prep import DataError
+from rrn.data_prep.failures import words_of
 from rrn.data_prep.writing import whole
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
@@ -215,7 +216,9 @@ def _naming(path: Path | str, what: str) -> Iterator[None]:
     except DataError:
         raise
     except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: {what}: not as this program writes it: {error}") from error
+        raise DataError(
+            f"{path}: {what}: not as this program writes it: {words_of(error)}"
+        ) from error
 
 
 def _verify(path: Path | str, content: bytes) -> str:

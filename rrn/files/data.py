@@ -44,9 +44,8 @@ class PreparedData:
     def check_split(self, split: str) -> None:
         """Refuses a split that is not there, with a ValueError."""
         if split not in self.splits:
-            raise ValueError(
-                f"{self.path}: split must be one of {sorted(self.splits)}, got {split!r}"
-            )
+            there = ", ".join(sorted(self.splits)) or "none"
+            raise ValueError(f"{self.path}: split must be one of {there}, got {split!r}")
 
     def arrays(self, split: str) -> dict[str, tf.Tensor]:
         """Puts a split's arrays and the shared ones on the CPU: name -> tensor.
@@ -91,8 +90,9 @@ class PreparedData:
             if mine != theirs:
                 raise ValueError(f"{path}: {field} is {theirs!r}, that of {self.path} {mine!r}")
         for name, words in self.shared.items():
-            if words.dtype == object and not np.array_equal(words, other.shared[name]):
-                one_sided = sorted(set(words) ^ set(other.shared[name]))
+            theirs = other.shared.get(name, np.array([], object))
+            if words.dtype == object and not np.array_equal(words, theirs):
+                one_sided = sorted(set(words) ^ set(theirs))
                 raise ValueError(
                     f"{path}: its {name} is not that of {self.path}: "
                     + (f"only one has {', '.join(one_sided[:5])}" if one_sided else "another order")

@@ -25,6 +25,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from rrn.data_prep.failures import words_of
 from rrn.data_prep.hdf5 import plain_datasets
 from rrn.data_prep.writing import whole
 
@@ -139,7 +140,9 @@ def _naming(path, what):
     try:
         yield
     except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {what}: not as this program writes it: {error}") from error
+        raise ValueError(
+            f"{path}: {what}: not as this program writes it: {words_of(error)}"
+        ) from error
 
 
 def _check(path, name, array):

@@ -4,6 +4,7 @@ Modules:
   saved: made again without config or data, and summed up
   export: as SavedModels, which run without rrn
   publish: a run's weights, written for others
+  hub: a folder to upload: weights as safetensors, too, config and card
 """
 
 from typing import TYPE_CHECKING

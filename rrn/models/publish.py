@@ -13,10 +13,11 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import error_line, escape_output, words_of
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -32,16 +33,32 @@ def publish(
       ValueError: a file is missing or damaged, or lacks what a run's file has.
     """
     results = results or _beside(weights, "results.json")
-    found = read_weights(weights)
+    found = read_run_weights(weights)
     attributes = dict(found.attributes)
-    if lacking := {"task", "config", "update", "data"} - attributes.keys():
-        raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
     if results:
         attributes["results"] = _read_results(results)
     if licence:
         attributes["licence"] = licence
     write_weights(dataclasses.replace(found, path=str(out), attributes=attributes))
     return read_weights(out)
+
+
+def read_run_weights(path: str | Path) -> Weights:
+    """Reads a weights file that says what a run's does: task, config, update and data.
+
+    Raises:
+      ValueError: the file is missing or damaged, or lacks some of these.
+    """
+    found = read_weights(path)
+    if lacking := {"task", "config", "update", "data"} - found.attributes.keys():
+        raise ValueError(f"{path}: lacks {', '.join(sorted(lacking))}, which a run's file has")
+    return found
+
+
+def metrics_of_all(results: Mapping[str, Any]) -> dict[str, float]:
+    """Chooses a file's metrics of all examples, or all metrics where there are none of all."""
+    metrics = results["metrics"]
+    return {n: v for n, v in metrics.items() if not re.search(r"\d", n)} or metrics
 
 
 def card(weights: Weights) -> str:
@@ -62,9 +79,7 @@ def card(weights: Weights) -> str:
         lines.append(f"- Its data: {data['notes']}")
     if "results" in about:
         results = about["results"]
-        reached = results["metrics"]  # of all examples, if there are figures of all
-        reached = {n: v for n, v in reached.items() if not re.search(r"\d", n)} or reached
-        metrics = ", ".join(f"{name} {value:.4g}" for name, value in reached.items())
+        metrics = ", ".join(f"{n} {value:.4g}" for n, value in metrics_of_all(results).items())
         examples = f"{results['examples']:,} examples of the {results['split']} split"
         lines.append(f"- On {examples}: {metrics}")
     lines.append(f"- Licence: {about.get('licence', 'not stated')}")
@@ -86,7 +101,7 @@ def _read_results(path):
         measured = json.loads(Path(path).read_text())
         return {name: measured[name] for name in ("split", "examples", "metrics")}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: not the results of a run: {error!r}") from None
+        raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

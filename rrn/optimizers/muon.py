@@ -93,7 +93,10 @@ def _found(pattern, matrices):
     except re.error as error:
         raise ValueError(f"exclude: {pattern!r} is no regular expression: {error}") from None
     if not found:
-        names = ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
+        names = (
+            ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
+            or "the matrices: there are none"
+        )
         raise ValueError(f"exclude: {pattern!r} is found in none of {names}")
     return found
 

@@ -193,6 +193,8 @@ class Task(abc.ABC):
           ValueError: the inputs are not as declared.
           NotImplementedError: the task has no `predict`.
         """
+        if not self.inputs():
+            raise NotImplementedError(f"{type(self).__name__} has no predict")
         return self.answers(self.checked(inputs))
 
     def checked(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:

@@ -113,9 +113,9 @@ def _mean_losses(stage: Stage, losses: Mapping[str, tf.Tensor]) -> list[tf.Tenso
     """For each objective its loss, the mean over the examples."""
     for objective in stage.objectives:
         if objective.loss not in losses:
+            names = ", ".join(losses) or "none: the task returns no losses"
             raise ValueError(
-                f"stage {stage.name}: loss must be one of {', '.join(losses)}, "
-                f"got {objective.loss!r}"
+                f"stage {stage.name}: loss must be one of {names}, got {objective.loss!r}"
             )
     return [tf.reduce_mean(losses[objective.loss]) for objective in stage.objectives]
 

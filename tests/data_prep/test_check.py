@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from rrn.data_prep import DataError, hdf5
+from rrn.data_prep import DataError, hdf5, layout
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.check import SCHEMAS, verify_contents
+from tests.data_prep.helpers import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +115,35 @@ def test_the_command_ends_with_one_line(prepared, tmp_path, capsys):
     hdf5.write(tmp_path / "wrong.h5", changed, attributes)
     assert main(["check", str(path), str(tmp_path / "wrong.h5")]) == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'wrong.h5'}: train/label[0]")
+
+
+RUMOURS = ROOT / "docs/guide/rumours/rrn/data_prep/rumours.py"
+
+
+def test_a_file_of_ones_own_is_checked_by_ones_own_validator(tmp_path, capsys):
+    path, array = tmp_path / "mine.h5", np.zeros([2, 24], np.uint8)
+    datasets = {f"{split}/{n}": array for split in layout.SPLITS for n in ("teller", "listener")}
+    heard = np.eye(1, 16, dtype=np.uint8).repeat(2, axis=0)  # person 0 tells person 0
+    datasets |= {f"{split}/heard": heard for split in layout.SPLITS}
+    attributes = {"schema": "rumours", "version": 1, "notes": "", "seed": 0}
+    hdf5.write(path, datasets, attributes)
+    assert main(["check", str(path)]) == 1
+    assert "version 1; --schema rumours.py names a file of your own" in capsys.readouterr().err
+    assert main(["check", "--schema", str(RUMOURS), str(path)]) == 0
+    assert "  who has heard it in the end\n" in capsys.readouterr().out
+    hdf5.write(path, {**datasets, "test/heard": heard[:, ::-1]}, attributes)
+    assert main(["check", "--schema", str(RUMOURS), str(path)]) == 1
+    assert "mine.h5: test/heard[0, 0] is 0; expected who was told" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("lost.py", "no Python file"), ("text.txt", "no Python file"), ("empty.py", "no check in it")],
+)
+def test_what_is_no_validator_is_named(tmp_path, capsys, name, said):
+    for there in "text.txt", "empty.py":
+        (tmp_path / there).touch()
+    assert main(["check", "--schema", str(tmp_path / name), "any.h5"]) == 1
+    assert capsys.readouterr().err.startswith(
+        f"error: --schema {tmp_path / name}: {said}; expected"
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.data_prep.failures import error_line, find_place
+from rrn.data_prep.failures import error_line, find_place, words_of
 
 
 def raised(function):
@@ -57,6 +57,14 @@ def test_what_h5py_raises(tmp_path):
     for name in ("a", "b"):
         line = error_line(raised(lambda name=name: read(name)))
         assert line.startswith("error: HDF5: ") and "\n" not in line
+
+
+def test_an_error_is_told_without_quotes_and_escapes():
+    both = "the object 'a' is not in \"b\""
+    assert words_of(KeyError(both)) == both
+    assert words_of(KeyError("num_examples")) == "no entry 'num_examples'"
+    assert words_of(ValueError("'a' is wrong")) == "'a' is wrong"
+    assert words_of(KeyError()) == "KeyError"
 
 
 def test_what_tensorflow_raises():

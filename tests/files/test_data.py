@@ -11,7 +11,8 @@ from tests.helpers import small_babi
 
 def write(path, words, schema="words", version=1, **arrays):
     datasets = {name.replace("__", "/"): array for name, array in arrays.items()}
-    datasets["vocabulary"] = np.array(words, object)
+    if words:
+        datasets["vocabulary"] = np.array(words, object)
     hdf5.write(path, datasets, {"schema": schema, "version": version, "notes": ""})
     return path
 
@@ -47,6 +48,15 @@ def test_a_file_may_have_other_splits_and_further_arrays(tmp_path):
     data.check_compatible(data)
 
 
+def test_a_split_that_is_not_there_is_named(tmp_path):
+    data = read_prepared(write(tmp_path / "a.h5", ["a"], train__x=np.ones(2), test__x=np.ones(2)))
+    with pytest.raises(ValueError, match=r"split must be one of test, train, got 'valid'$"):
+        data.arrays("valid")
+    none = read_prepared(write(tmp_path / "b.h5", ["a"]))
+    with pytest.raises(ValueError, match=r"split must be one of none, got 'valid'$"):
+        none.arrays("valid")
+
+
 @pytest.mark.parametrize(
     ("difference", "said"),
     [
@@ -55,6 +65,7 @@ def test_a_file_may_have_other_splits_and_further_arrays(tmp_path):
             r"b\.h5: its vocabulary is not that of .*a\.h5: another order",
         ),
         ({"words": ["a", "c"]}, r"only one has b, c"),
+        ({"words": None}, r"only one has a, b"),
         ({"schema": "letters"}, r"b\.h5: schema is 'letters', that of .*a\.h5 'words'"),
         ({"version": 2}, r"b\.h5: version is 2, that of .*a\.h5 1"),
         ({"test__image": np.ones([2, 8, 8])}, r"test/image: \(8, 8\) .*a\.h5 it is \(4, 4\)"),

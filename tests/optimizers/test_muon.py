@@ -97,3 +97,5 @@ def test_matrices_that_muon_leaves_to_adam():
         Muon(made(), "in[")
     with pytest.raises(ValueError, match=r"'b\$' is found in none of in/w, inner/w, out/w"):
         Muon(made(), "b$")
+    with pytest.raises(ValueError, match=r"is found in none of the matrices: there are none$"):
+        Muon(made()[1:2], "b$")

@@ -121,4 +121,4 @@ def test_a_task_without_inputs_has_no_predict():
         inputs, ranges, answers = Task.inputs, Task.ranges, Task.answers
 
     with pytest.raises(NotImplementedError, match="Nothing has no predict"):
-        Nothing().predict({})
+        Nothing().predict({"asked": [3]})

@@ -215,6 +215,15 @@ def test_what_is_wrong_is_named(case):
     assert "\n" not in str(error.value)
 
 
+def test_a_task_that_returns_no_losses_is_told_so():
+    class Silent(ContestTask):
+        def loss(self, *arguments, **named):
+            return {}, super().loss(*arguments, **named)[1]
+
+    with pytest.raises(ValueError, match=r"must be one of none: the task .* got 'fit'$"):
+        contest_trainer(create_task=Silent)
+
+
 # What an update changes
 
 

@@ -11,7 +11,7 @@ from rrn.tasks.babi.task import Babi
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
-from rrn.tasks.task import Arrays
+from rrn.tasks.task import Arrays, Batch
 from rrn.variables.reading import reading_scope
 
 if TYPE_CHECKING:
@@ -144,14 +144,7 @@ class BabiReport(Report):
         numbers = arrays["task"].numpy()[ids]
         chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
         batch = evaluation_batch(task, arrays, chosen, seed)
-        with reading_scope():
-            encodings = task.encode(batch)
-            logits, hidden = task.logits(encodings, batch, None)
-            graph, features, questions = task.features(encodings, batch)
-            states = [task.network.rrn.input_fn(features), *hidden[:-1]]  # before every step
-            edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
-            strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
-        probabilities = tf.nn.softmax(logits).numpy()
+        probabilities, strengths = self.look(batch)
         made = [
             _example(task, arrays, question, probabilities[i], strengths[:, nodes])
             for i, (question, nodes) in enumerate(
@@ -159,6 +152,23 @@ class BabiReport(Report):
             )
         ]
         return [made[place] for place in batch["task"].numpy().argsort()]
+
+    def look(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """Looks into the network at every step.
+
+        Returns:
+          (the words' probabilities as the answer `[examples, steps, words]`, how strong the
+          messages are that each node sends `[steps, nodes]`).
+        """
+        task = self.task
+        with reading_scope():
+            encodings = task.encode(batch)
+            logits, hidden = task.logits(encodings, batch, None)
+            graph, features, questions = task.features(encodings, batch)
+            states = [task.network.rrn.input_fn(features), *hidden[:-1]]  # before every step
+            edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
+            strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
+        return tf.nn.softmax(logits).numpy(), strengths
 
 
 def _errors(results):

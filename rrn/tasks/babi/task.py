@@ -387,8 +387,7 @@ class Babi(Task):
         in its story, so it stays near 1 where the story does not tell what is asked.
         """
         vocabulary = tf.constant(self.constants["vocabulary"].tolist())
-        story, question = inputs["story"], inputs["question"]
-        batch, unknown = self._read(story, question, vocabulary)
+        batch, unknown = self.read_texts(inputs["story"], inputs["question"])
         logits, _ = self.logits(self.encode(batch), batch, random=None)
         return {
             "answer": tf.gather(vocabulary, tf.argmax(logits[:, -1], -1)),
@@ -397,11 +396,16 @@ class Babi(Task):
             "unknown_words": unknown,
         }
 
-    def _read(self, story, question, vocabulary):
-        """What `make_batch` makes of these texts, in one part, and the words that are unknown.
+    def read_texts(self, story: tf.Tensor, question: tf.Tensor) -> tuple[Batch, tf.Tensor]:
+        """Makes of texts what `make_batch` makes of examples, in one part; positions begin with 0.
 
-        Positions begin with 0.
+        Args:
+          story, question: see `answers`.
+
+        Returns:
+          (the batch, the words that are unknown, strings `[n]`).
         """
+        vocabulary = tf.constant(self.constants["vocabulary"].tolist())
         size, stories = self.config.max_facts, tf.size(story)
         facts = split_facts(story)[:, -size:]
         numbers, place = facts.row_lengths(), tf.range(size)[None]
