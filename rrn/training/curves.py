@@ -51,7 +51,7 @@ def make_charts(
 ) -> list[Chart]:
     """Makes a chart of every quantity, with the curves of training and validation.
 
-    Where there are many curves, or several runs, only summaries are shown at first.
+    Where there are many curves, or several runs, summaries are shown at first, or the first curves.
 
     Args:
       runs: name -> its lines of metrics.jsonl, and a report that says what metrics are.
@@ -69,7 +69,8 @@ def make_charts(
         names = sorted({curve.name for curve in some}, key=in_order)
         summaries = [name for name in names if name in SUMMARIES]
         many = len(names) > (TOGETHER if len(runs) == 1 else 1)
-        charts.append(Chart(title, some, names, summaries if summaries and many else names, marks))
+        shown = summaries or names[:TOGETHER] if many else names
+        charts.append(Chart(title, some, names, shown, marks))
     return sorted(charts, key=_by_parts)
 
 

@@ -109,7 +109,10 @@ def test_a_chart_has_training_and_validation_and_at_first_the_summary_of_many_cu
 def test_several_runs_are_shown_by_their_summaries():
     lines = [{"update": 1, "accuracy/distance_1": 3.0, "accuracy/all": 2.0, **SHARED}]
     (chart,) = make_charts({name: (lines, Report(None)) for name in ("a", "b")})
-    assert [(c.run, c.name) for c in chart.curves if c.name == "all"] == [("a", "all"), ("b", "all")]
+    assert [(c.run, c.name) for c in chart.curves if c.name == "all"] == [
+        ("a", "all"),
+        ("b", "all"),
+    ]
     assert chart.names == ["distance 1", "all"] and chart.shown == ["all"]
 
 
