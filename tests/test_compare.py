@@ -9,7 +9,7 @@ import pytest
 from rrn.compare import main, read_run
 from tests.browser import open_page
 from tests.helpers import ROOT
-from tests.training.test_page import RESULTS
+from tests.training.test_page import DRAWN, RESULTS
 
 
 def make_run(folder, name, rate=0.1, updates=20, ended=True, **results):
@@ -56,6 +56,7 @@ def test_settings_results_curves_and_provenance_are_side_by_side(runs, monkeypat
     file = tmp_path / "page.html"
     assert main(["low", "high", "stopped", "--out", str(file)]) == 0
     with open_page(file.as_uri(), tmp_path) as page:
+        page.wait_for(DRAWN)
         rows = "[...document.querySelectorAll('{} tr')].map(r => r.innerText.split('\\t'))"
         evaluated = "20,000 of data/babi.h5, test"
         assert page.evaluate(rows.format("#results")) == [

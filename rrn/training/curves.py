@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # only drawing needs it
 Lines = Sequence[Mapping[str, Any]]  # of metrics.jsonl
 Plots = dict[str, dict[str, list[tuple[int, float]]]]  # title -> curve's name -> (update, value)
 
-NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage", "error"}
+NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage"}
+NO_METRICS |= {"validation_error"}  # which is one of them
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
 FEW = 30  # points that are marked: one alone makes no line
 TOGETHER = 8  # so many curves can be told apart in one panel

@@ -205,7 +205,7 @@ def follow(request: Request, files: Files) -> None:
             continue
         results, loss = evaluator.results()
         line = {"update": num_done, RUN: digest(setup.identity), "split": "valid"}
-        line |= {"mean_loss": loss, "error": results.error, **results.metrics}
+        line |= {"mean_loss": loss, "validation_error": results.error, **results.metrics}
         setup.workdir.append("validation.jsonl", line)
         print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

@@ -134,7 +134,12 @@ class Progress:
         Args:
           loss: the mean over the examples and all steps.
         """
-        line = {"split": "valid", "mean_loss": loss, "error": results.error, **results.metrics}
+        line = {
+            "split": "valid",
+            "mean_loss": loss,
+            "validation_error": results.error,
+            **results.metrics,
+        }
         self._write(update, line, "valid")
         numbers = "  ".join(
             f"{name} {value:.4g}"

@@ -46,11 +46,12 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
 
 
 def _of_validation(of, weights, lines):
-    error = weights.attributes.get("validation_error")
+    name = "validation_error"
+    error = weights.attributes.get(name)
     if error is None:
         return {}
     found = {"of": of, "error": float(error)}
-    errors = {line["update"]: line["error"] for line in lines if _is_number(line.get("error"))}
+    errors = {line["update"]: line[name] for line in lines if _is_number(line.get(name))}
     if errors:
         best = min(reversed(errors), key=errors.__getitem__)  # the last of equals, as it is kept
         found |= {"count": len(errors), "best_update": best, "best_error": errors[best]}

@@ -6,7 +6,7 @@ from rrn.tasks.babi import BabiReport
 from rrn.tasks.report import Quantity, Report
 from rrn.training.curves import MOST, draw_curves, make_charts, plots, stage_marks
 
-SHARED = {"split": "valid", "seconds": 1.0, "error": 4.5}
+SHARED = {"split": "valid", "seconds": 1.0, "validation_error": 4.5}
 NAN = pytest.approx(float("nan"), nan_ok=True)
 
 

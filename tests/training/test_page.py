@@ -37,6 +37,7 @@ BOARD = Example(
         for digit in "1234"
     ],
 )
+DRAWN = "document.querySelectorAll('#charts path').length > 0"
 NO_GROUPS = Table((), [])
 RESULTS = {
     "config": "configs/babi.py:quick",
@@ -109,6 +110,7 @@ def page(path, tmp_path_factory):
 def from_the_start(page, path):
     page.resize(1000, 800)
     page.show(path.as_uri())
+    page.wait_for(DRAWN)
 
 
 def test_results_figures_config_and_variables_are_shown(page):
@@ -238,6 +240,7 @@ def test_of_many_curves_those_that_are_shown_first_can_be_more(page, tmp_path):
     made = make_page(RESULTS, "", NO_GROUPS, [], [chart], [], {}, [])
     (tmp_path / "many.html").write_text(made, encoding="utf-8")
     page.show((tmp_path / "many.html").as_uri())
+    page.wait_for(DRAWN)
     count, every = "document.querySelectorAll('#charts path').length", "#charts button[value='']"
     assert page.evaluate(count) == 1 and page.complaints() == []
     for number in (21, 1):

@@ -40,10 +40,13 @@ def test_the_time_of_a_run_is_that_of_all_its_parts():
 
 def test_which_weights_are_evaluated_and_which_were_the_best():
     lines = [
-        {"update": update, "error": error}
+        {"update": update, "validation_error": error}
         for update, error in ((10, 9.0), (20, 4.0), (30, 4.0), (40, 5.0))
     ]
-    lines[1:1] = [{"update": 15}, {"update": 16, "error": None}]  # of training, and damaged
+    lines[1:1] = [
+        {"update": 15},
+        {"update": 16, "validation_error": None},
+    ]  # of training, and damaged
     begins = "The weights of update 30 were evaluated."
 
     def said(lines, **validation):
