@@ -22,7 +22,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rrn.config import ModelSettings
 from rrn.data_prep.finding import find
@@ -104,7 +104,7 @@ def find_report(task: str) -> "Report":
 
     if task not in task_names():
         raise ValueError(f"task is {task!r}; expected one of {', '.join(task_names())}")
-    return getattr(find_task(task), "create_report", Report)(None)
+    return getattr(find_task(task), "create_report", Report)(cast("Task", None))
 
 
 def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:

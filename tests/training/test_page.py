@@ -27,7 +27,11 @@ STORY = Example(
         ),
     ],
 )
-ONE_STEP = dataclasses.replace(STORY, steps=STORY.steps[:1], right_probabilities=[0.25])
+ONE_STEP = dataclasses.replace(
+    STORY,
+    steps=[dataclasses.replace(STORY.steps[0], without=[0.25, 0.5])],
+    right_probabilities=[0.25],
+)
 BOARD = Example(
     title="a board",
     question="what comes?",
@@ -93,6 +97,7 @@ def path(tmp_path_factory):
     figure.savefig(folder / "error_by_task.png")
     table = Table(("error, %", "step 1", "paper"), [("mean error", "12.5", "0.46")], ["a note"])
     config = {"task": "babi", "train.l2": 1e-5}
+    config["train.stages.0.objectives.0.schedule.warmup_updates"] = 200
     examples = [STORY, BOARD, ONE_STEP]
     figures = [folder / "error_by_task.png"]
     page = make_page(RESULTS, table, GROUPS, examples, [CHART], figures, config, VARIABLES)
@@ -164,12 +169,13 @@ def test_steps_by_keyboard(page):
 
 def test_what_is_said_of_strength_and_of_what_happens_without_a_fact(page):
     assert "Strength is not relevance: " in page.texts("#strengths")[0]
-    said = "the right answer, garden, if the network is not told that sentence; the lowest is red"
-    assert said in page.texts("#without")[0] and "With all sentences it is 25.0 %" in str(
-        page.texts("#without")
-    )
+    assert "the probability of the right answer, garden, if" in page.texts("#without")[0]
+    assert "below 25.0 %, the one with all sentences" in page.texts("#without")[0]
     assert page.texts("#lines .without") == ["50.0 %", "12.5 %"]
-    assert page.texts("#lines .lowest") == ["12.5 %"]
+    assert page.texts("#lines .needed") == ["12.5 %"]
+    page.evaluate("document.getElementById('before').click()")
+    assert page.texts("#lines .needed") == []  # nothing is below what it is with all
+    page.evaluate("document.getElementById('after').click()")
     page.evaluate("document.getElementById('after').click()")  # to an example without facts
     assert page.texts("#strengths, #without") == []
 
