@@ -116,8 +116,16 @@ class Page:
 
     def press(self, *keys):
         """Presses and releases keys, named as in `KeyboardEvent.key`."""
-        codes = {"ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Tab": 9, "Enter": 13}
-        codes |= {"End": 35, "Home": 36, "Backspace": 8, "Delete": 46, ".": 190}
+        codes = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes |= {
+            "Tab": 9,
+            "Enter": 13,
+            "End": 35,
+            "Home": 36,
+            "Backspace": 8,
+            "Delete": 46,
+            ".": 190,
+        }
         for key in keys:
             code = codes.get(key) or ord(key.upper())
             text = {"text": "\r" if key == "Enter" else key} if code == 13 or len(key) == 1 else {}

@@ -32,7 +32,8 @@ def test_training_writes_every_documented_file(trained):
     files += ["checkpoints", "events", "figures", "report.html"]
     assert sorted(os.listdir(workdir)) == sorted(files)
     page = (workdir / "report.html").read_text(encoding="utf-8")
-    assert "mean error" in page and page.count("data:image/png") == 3
+    assert "mean error" in page and page.count("data:image/png") == 1
+    assert '"title": "wrong answers, %"' in page and "Strength is not relevance" in page
     assert '"Task 3: three supporting facts"' in page and "objectives.0.learning_rate" in page
 
     config = read_json(workdir / "config.json")
@@ -53,9 +54,16 @@ def test_training_writes_every_documented_file(trained):
 
     results = read_json(workdir / "results.json")
     names = {"config", "data", "split", "examples", "metrics", "by_step", "notes", "made"}
+    names.add("examples_by_group")
     assert results.keys() == names and results["data"] == config["data"]["path"]
     assert results["config"] == "configs/babi.py:test" and results["split"] == "test"
-    assert results["examples"] == 45
+    assert results["examples"] == sum(results["examples_by_group"].values()) == 45
+    assert "2 two supporting facts" in results["examples_by_group"]
+    assert (
+        results["made"]["validation"]["best_error"]
+        == valid["validation_error"]
+        == valid["error/mean"]
+    )
     assert results["metrics"].keys() == results["by_step"].keys()
     for name, value in results["metrics"].items():
         assert len(results["by_step"][name]) == 2 and results["by_step"][name][-1] == value

@@ -1,4 +1,4 @@
-"""What a task puts on a page: tables, and examples with what happens at every step."""
+"""What is put on a page: tables, charts, and examples with what happens at every step."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -39,11 +39,13 @@ class Step:
     Attributes:
       answers: the likeliest answers in words, each with its probability, the likeliest first.
       strengths: of each of the example's lines, how strong the messages are that it sends.
+      without: of each of the lines, the right answer's probability where that line is not told.
       marks: what is drawn on top of the example's own drawing.
     """
 
     answers: Sequence[tuple[str, float]] = ()
     strengths: Sequence[float] = ()
+    without: Sequence[float] = ()
     marks: Sequence[Mark] = ()
     note: str = ""
 
@@ -66,3 +68,38 @@ class Example:
     right_probabilities: Sequence[float] = ()
     lines: Sequence[str] = ()
     drawing: Sequence[Mark] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A curve over the updates of a run.
+
+    Attributes:
+      run: the run's name, "" where all curves are of one.
+      name: of what it is.
+      part: "training" or "validation".
+      points: (update, value), by update; None for a value that is not known.
+    """
+
+    run: str
+    name: str
+    part: str
+    points: Sequence[tuple[int, float | None]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chart:
+    """Curves of one quantity.
+
+    Attributes:
+      title: the quantity and its unit.
+      names: the curves' names in order.
+      shown: those that are shown until others are chosen.
+      marks: updates that are marked, each with a few words.
+    """
+
+    title: str
+    curves: Sequence[Curve]
+    names: Sequence[str]
+    shown: Sequence[str]
+    marks: Sequence[tuple[int, str]] = ()

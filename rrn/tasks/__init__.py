@@ -22,7 +22,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rrn.config import ModelSettings
 from rrn.data_prep.finding import find
@@ -53,6 +53,7 @@ __all__ = [
     "create_report",
     "create_task",
     "draw_accuracy",
+    "find_report",
     "find_task",
     "likeliest",
     "message_strengths",
@@ -88,6 +89,22 @@ def create_report(task: "Task") -> "Report":
     from rrn.tasks.report import Report
 
     return getattr(find_task(task.config.TASK), "create_report", Report)(task)
+
+
+def find_report(task: str) -> "Report":
+    """Makes a report that has no task, and says what metrics and groups are called.
+
+    Args:
+      task: the task's name.
+
+    Raises:
+      ValueError: there is no such task.
+    """
+    from rrn.tasks.report import Report
+
+    if task not in task_names():
+        raise ValueError(f"task is {task!r}; expected one of {', '.join(task_names())}")
+    return getattr(find_task(task), "create_report", Report)(cast("Task", None))
 
 
 def check_schema(task: str, path: str, attributes: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ class Results:
       by_step: name -> the numbers by step; empty where there are no steps.
       group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
         the config's `error_share` is above 0.
+      group_sizes: group -> how many of the examples are of it; empty where there are no groups.
       samples: whatever else the report's figures show.
       by_stage: stage -> the results of the weights at its end; empty where there are no stages.
     """
@@ -35,6 +36,7 @@ class Results:
     error: float
     by_step: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     group_errors: dict[int, float] = dataclasses.field(default_factory=dict)
+    group_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     samples: Any = None
     by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
 
@@ -43,17 +45,23 @@ class Results:
 class Quantity:
     """What the figures say of a kind of metric.
 
+    Kinds of one title are curves of one plot.
+
     Attributes:
       title: what it is in words, and its unit.
       factor: by what its numbers are multiplied, 100 where a share is shown in percent.
       counted: if it is a list, what its places are, in a word.
       first: the number of the list's first place.
+      offset: what is added then; a factor of -100 and 100 make of a share right a percentage wrong.
+      curve: if it is one number, what its curve is called beside others of the title.
     """
 
     title: str
     factor: float = 1
     counted: str = ""
     first: int = 0
+    offset: float = 0
+    curve: str = "all"
 
 
 class Report:
@@ -64,12 +72,24 @@ class Report:
     Attributes:
       quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
         slash and with it if there is one: "error/" is that of "error/task_01".
+      error: what `Results.error` and `Results.group_errors` are, in words, and after a comma the
+        unit.
+      group: what a group is, in the word that metrics are named with, "task" in "error/task_01".
     """
 
     quantities: ClassVar[Mapping[str, Quantity]] = {}
+    error: ClassVar[str] = "loss"
+    group: ClassVar[str] = "group"
 
     def __init__(self, task: Task):
         self.task = task
+
+    def group_name(self, group: int) -> str:
+        """Names a group of `Task.groups` in words; by default "group 3", with the word `group`.
+
+        It is asked for without a task, too, where runs are compared.
+        """
+        return f"{self.group} {group}"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
@@ -113,12 +133,16 @@ Published = Sequence[tuple[str, Sequence[float]]]
 
 
 def results_by_step(
-    by_step: Mapping[str, np.ndarray], error: float, group_errors: Mapping[int, float] | None = None
+    by_step: Mapping[str, np.ndarray],
+    error: float,
+    groups: np.ndarray | None = None,
+    group_errors: Mapping[int, float] | None = None,
 ) -> Results:
     """Puts together the results of a network that answers at every step; see `Results`.
 
     Args:
       by_step: name -> `[steps]`.
+      groups: each example's group, integers `[examples]`.
 
     Returns:
       The results; the metrics are the values at the last step.
@@ -128,7 +152,18 @@ def results_by_step(
         error=float(error),
         by_step={name: [float(v) for v in values] for name, values in by_step.items()},
         group_errors=dict(group_errors or {}),
+        group_sizes={} if groups is None else group_sizes(groups),
     )
+
+
+def group_sizes(groups: np.ndarray) -> dict[int, int]:
+    """Counts the examples of each group: group -> number, by group.
+
+    Args:
+      groups: each example's group, integers `[examples]`.
+    """
+    found, counts = np.unique(groups, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def accuracy_by_kind(outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name: str) -> Results:
@@ -151,6 +186,7 @@ def accuracy_by_kind(outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name:
     return results_by_step(
         by_step,
         error=100.0 - by_step["accuracy/all"][-1],
+        groups=kinds,
         group_errors={kind: 100.0 - float(v[-1]) for kind, v in by_kind.items()},
     )
 

@@ -17,9 +17,10 @@ from rrn.distribute.variables import list_variables
 from rrn.files.weights import assign_weights
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models import naming, saved_model, saved_task
-from rrn.tasks.report import Quantity, Results
+from rrn.pages import Table
+from rrn.tasks.report import Report, Results
 from rrn.training.checkpoints import restore_variables, written_by
-from rrn.training.curves import draw_curves
+from rrn.training.curves import Lines, by_part, draw_curves, in_order, make_charts, stage_marks
 from rrn.training.evaluation import Evaluator
 from rrn.training.files import Files
 from rrn.training.identity import RUN, digest, flatten
@@ -95,11 +96,14 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     results = dataclasses.replace(results, by_stage=by_stage)
     made = provenance(setup, weights, lines)
     written = _write_results(setup, evaluator, results, made)
-    curves = _curves(lines, setup.report.quantities)
-    paths = setup.workdir.save_figures({**setup.report.figures(results), **curves})
+    parts = by_part(lines).items()
+    curves = {part: draw_curves(some, setup.report) for part, some in parts}
+    figures = setup.report.figures(results)
+    paths = setup.workdir.save_figures({**figures, **curves})
     for path in paths:
         print(f"figure: {path}")
-    page = _make_page(setup, evaluator, written, results, paths)
+    # The curves are there as charts.
+    page = _make_page(setup, evaluator, written, results, paths[: len(figures)], lines)
     print(f"report: {setup.workdir.write_text('report.html', page)}")
     if made["lacking"]:  # the first words of the run, and the last: nobody should miss them
         print(made["lacking"])
@@ -125,6 +129,7 @@ def _write_results(
     assert setup.evaluation_data is not None  # the evaluator's examples are of it
     evaluated, examples = setup.evaluation_data.path, len(evaluator.examples)
     by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
+    sizes = {setup.report.group_name(g): size for g, size in results.group_sizes.items()}
     notes = data.attributes["notes"]  # of the training data
     written = {
         "config": name,
@@ -134,6 +139,7 @@ def _write_results(
         "metrics": results.metrics,
         "by_step": results.by_step,
         **({"by_stage": by_stage} if by_stage else {}),
+        **({"examples_by_group": sizes} if sizes else {}),
         "notes": notes,
         "made": made,
     }
@@ -146,22 +152,13 @@ def _write_results(
     return written
 
 
-def _curves(
-    lines: Sequence[Mapping[str, Any]], quantities: Mapping[str, Quantity]
-) -> Mapping[str, Any]:
-    """`training` and `validation`, where there is a line of either."""
-    groups = {"training": [], "validation": []}
-    for line in lines:
-        groups["validation" if "split" in line else "training"].append(line)
-    return {name: draw_curves(some, quantities) for name, some in groups.items() if some}
-
-
 def _make_page(
     setup: Setup,
     evaluator: Evaluator,
     written: Mapping[str, Any],
     results: Results,
-    figures: list[Path],
+    figures: Sequence[Path],
+    lines: Lines,
 ) -> str:
     """report.html, with examples as the weights now make them."""
     report, seed = setup.report, setup.request.config.seed
@@ -169,7 +166,22 @@ def _make_page(
         examples = report.examples(evaluator.arrays, evaluator.examples, seed)
     config = flatten({n: v for n, v in setup.request.fields.items() if n != "config"})
     variables = list_variables(setup.variables, {}, {})
-    return make_page(written, report.table(results), examples, figures, config, variables)
+    marks = [*stage_marks(lines), (written["made"]["update"], "the weights that were evaluated")]
+    charts = make_charts({"": (lines, report)}, marks) if lines else []
+    tables = report.table(results), _group_table(report, results)
+    return make_page(written, *tables, examples, charts, figures, config, variables)
+
+
+def _group_table(report: Report, results: Results) -> Table:
+    """How many examples of each group were evaluated, and their error where groups have one."""
+    rows = [
+        (report.group_name(group), f"{size:,}")
+        + ((f"{results.group_errors[group]:.1f}",) if results.group_errors else ())
+        for group, size in results.group_sizes.items()
+    ]
+    rows.sort(key=lambda row: in_order(row[0]))
+    columns = report.group, "examples", report.error
+    return Table(columns[: len(rows[0])] if rows else columns, rows)
 
 
 def follow(request: Request, files: Files) -> None:
@@ -193,7 +205,7 @@ def follow(request: Request, files: Files) -> None:
             continue
         results, loss = evaluator.results()
         line = {"update": num_done, RUN: digest(setup.identity), "split": "valid"}
-        line |= {"mean_loss": loss, **results.metrics}
+        line |= {"mean_loss": loss, "validation_error": results.error, **results.metrics}
         setup.workdir.append("validation.jsonl", line)
         print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

@@ -1,18 +1,21 @@
-"""The page of a run or an evaluation: its results, examples, figures, config and variables."""
+"""The page of a run or an evaluation: results, examples, curves, figures, config and variables."""
 
 import base64
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.pages import Example, Table, render
-from rrn.training.provenance import in_words
+from rrn.pages import Chart, Example, Table, render
+from rrn.training.provenance import in_words, weights_in_words
 
 
 def make_page(
     results: Mapping[str, Any],
     table: Table | str,
+    groups: Table,
     examples: Sequence[Example],
+    charts: Sequence[Chart],
     figures: Sequence[Path],
     config: Mapping[str, Any],
     variables: Sequence[Mapping[str, Any]],
@@ -21,6 +24,7 @@ def make_page(
 
     Args:
       results: what results.json has.
+      groups: how many examples of each group were evaluated; no rows where there are no groups.
       figures: PNG files; a file's name is its caption.
       config: the fields and their values, such as {"train.l2": 0.1}.
       variables: what variables.json has.
@@ -33,10 +37,23 @@ def make_page(
         "training/page.html",
         name=results["config"],
         results=results,
+        weights=weights_in_words(results["made"]),
         made=in_words(results["made"]),
         table=table,
+        groups=groups,
         examples=examples,
+        several_steps=any(len(example.steps) > 1 for example in examples),
+        charts=[dataclasses.asdict(chart) for chart in charts],
         figures=pictures,
-        config=config,
-        variables=variables,
+        config=Table(("field", "value"), [(name, str(value)) for name, value in config.items()]),
+        variables=_table_of(variables),
     )
+
+
+def _table_of(variables):
+    rows = [
+        (v["name"], "x".join(map(str, v["shape"])), f"{v['bytes']:,}", v["device"])
+        for v in variables
+    ]
+    total = f"{len(rows)} variables, {sum(v['bytes'] for v in variables):,} bytes"
+    return Table(("name", "shape", "bytes", "device"), rows, [total])

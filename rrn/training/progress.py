@@ -6,12 +6,13 @@ Here is also how it is stopped.
 import math
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.tasks.report import Results
 from rrn.training.identity import RUN
 from rrn.training.workdir import Workdir
 
@@ -127,34 +128,42 @@ class Progress:
         """Reports the first update of a stage, in whose time XLA has compiled it."""
         report_compilation(f"stage {stage}", time.monotonic() - self._reported_at)
 
-    def validation(self, update: int, loss: float, metrics: Mapping[str, float]) -> None:
+    def validation(self, update: int, loss: float, results: Results) -> None:
         """Reports a validation.
 
         Args:
           loss: the mean over the examples and all steps.
-          metrics: name -> number, of the last step.
         """
-        self._write(update, {"split": "valid", "mean_loss": loss, **metrics}, "valid")
+        line = {
+            "split": "valid",
+            "mean_loss": loss,
+            "validation_error": results.error,
+            **results.metrics,
+        }
+        self._write(update, line, "valid")
         numbers = "  ".join(
             f"{name} {value:.4g}"
-            for name, value in metrics.items()
+            for name, value in results.metrics.items()
             if "/" not in name or name.endswith(("/mean", "/all"))
         )
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
-    def shares(self, update: int, shares: Mapping[int, float] | None) -> None:
+    def shares(
+        self, update: int, shares: Mapping[int, float] | None, group_name: Callable[[int], str]
+    ) -> None:
         """Reports how much of the next batches each group gets.
 
         Args:
           shares: group -> share; None where the stage draws in the task's own way.
+          group_name: from a group to its name in words.
         """
         if not shares:
             return
         named = {f"share/{group:02d}": share for group, share in shares.items()}
         self._write(update, {"split": "valid", **named}, "valid")
         most = sorted(shares.items(), key=lambda pair: -pair[1])[:5]
-        parts = ", ".join(f"{group}: {100 * share:.0f} %" for group, share in most)
-        print(f"update {update}  the largest shares of the next batches, by group: {parts}")
+        parts = "; ".join(f"{group_name(group)}: {100 * share:.0f} %" for group, share in most)
+        print(f"update {update}  the largest shares of the next batches: {parts}")
 
     def _write(self, update, values, group):
         seconds = round(time.monotonic() - self._started, 1)

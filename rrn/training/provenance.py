@@ -22,7 +22,9 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
       lines: of metrics.jsonl, where the weights are the run's own; else none.
 
     Returns:
-      "date" (UTC); "update", that of the weights; of a run's own "training_seconds", without the
+      "date" (UTC); "update", that of the weights, and "validation", what is known of theirs: "of",
+      what their "error" is, and of a run's own the number of validations, "count", and the
+      "best_error" of them with its "best_update"; of a run's own "training_seconds", without the
       times in which it was stopped, and "examples_per_second", the median; "devices", and what is
       "lacking" where CPU devices stand in for GPUs; the "processor", the "gpus", and versions.
     """
@@ -32,6 +34,7 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
     return {
         "date": now.isoformat(timespec="seconds"),
         "update": weights.attributes.get("update"),
+        **_of_validation(setup.report.error, weights, lines),
         **_of_training(lines),
         "devices": devices,
         "lacking": lacking_gpus(setup.request.devices, devices),
@@ -40,6 +43,19 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
         "python": platform.python_version(),
         **program(),
     }
+
+
+def _of_validation(of, weights, lines):
+    name = "validation_error"
+    error = weights.attributes.get(name)
+    if error is None:
+        return {}
+    found = {"of": of, "error": float(error)}
+    errors = {line["update"]: line[name] for line in lines if _is_number(line.get(name))}
+    if errors:
+        best = min(reversed(errors), key=errors.__getitem__)  # the last of equals, as it is kept
+        found |= {"count": len(errors), "best_update": best, "best_error": errors[best]}
+    return {"validation": found}
 
 
 def _of_training(lines):
@@ -54,7 +70,43 @@ def _of_training(lines):
 
 def _numbers(lines, name):
     """What lines say of something; a line may lack it, or hold what is no number."""
-    return [line[name] for line in lines if isinstance(line.get(name), (int, float))]
+    return [line[name] for line in lines if _is_number(line.get(name))]
+
+
+def _is_number(value):
+    return isinstance(value, (int, float))
+
+
+def weights_in_words(made: Made) -> str:
+    """Says in a sentence which weights were evaluated, and what their validation found.
+
+    Args:
+      made: see `provenance`; that of earlier checkouts lacks "validation".
+
+    Returns:
+      The sentence, "" where nothing is known.
+    """
+    if made["update"] is None:
+        return ""
+    said, validation = f"The weights of update {made['update']:,}", made.get("validation")
+    if validation is None:
+        return f"{said} were evaluated."
+    name, _, unit = validation["of"].partition(", ")
+
+    def number(error):
+        return f"{error:.4g} {unit}".strip()
+
+    said += f" were evaluated. Their validation has {name}: {number(validation['error'])}"
+    if "count" not in validation:
+        return f"{said}."
+    if validation["best_update"] == made["update"]:
+        return f"{said}, the best of {_validations(validation['count'])}."
+    best, update = number(validation["best_error"]), validation["best_update"]
+    return f"{said}; the best of {_validations(validation['count'])} has {best}, at {update:,}."
+
+
+def _validations(count):
+    return f"{count} validation{'' if count == 1 else 's'}"
 
 
 def in_words(made: Made) -> list[str]:
@@ -64,8 +116,6 @@ def in_words(made: Made) -> list[str]:
       made: see `provenance`.
     """
     said = [f"Evaluated at {made['date'].replace('T', ' ').replace('+00:00', ' UTC')}"]
-    if made["update"] is not None:
-        said[0] += f", weights of update {made['update']:,}"
     if "training_seconds" in made:
         minutes, rate = made["training_seconds"] / 60, made["examples_per_second"]
         said.append(f"Training took {minutes:,.1f} minutes, at {rate:,.0f} examples/s")

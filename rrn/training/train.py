@@ -185,10 +185,10 @@ class Training:
             num_done = int(trainer.update)
             if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
                 raise self._not_finite(num_done, "the validation's loss or error")
-            self.progress.validation(num_done, loss, results.metrics)
+            self.progress.validation(num_done, loss, results)
             if trainer.sampler:
                 trainer.sampler.take(results)
-                self.progress.shares(num_done, trainer.shares())
+                self.progress.shares(num_done, trainer.shares(), self.evaluator.report.group_name)
             error = results.error
             best = setup.stages or error <= checkpoints.best_error.numpy()
             reached = {"update": num_done, "validation_error": error, "validation": results.metrics}

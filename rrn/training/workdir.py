@@ -7,12 +7,14 @@
     metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
                     (since this process began to train), "examples_per_second", "loss", ...}, means
                     since the line before, and in stages "stage"; validation: {"update", "run",
-                    "seconds", "split": "valid", "mean_loss" (over all steps), the task's metrics}
+                    "seconds", "split": "valid", "mean_loss" (over all steps), "validation_error"
+                    (by which the best weights are chosen), the task's metrics}
     validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid",
-                    "mean_loss", the task's metrics}
+                    "mean_loss", "validation_error", the task's metrics}
     results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
-                    step}, "by_step": {name: [values]}, "notes"}, and in stages "by_stage":
-                    {stage: metrics}
+                    step}, "by_step": {name: [values]}, "notes", "made" (see
+                    `rrn.training.provenance`)}, in stages "by_stage": {stage: metrics}, and where
+                    there are groups "examples_by_group": {name in words: number}
     variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
                     "readers": {tower: reads an update}}]
     activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
@@ -21,7 +23,8 @@
     saved_model/    the model as --mode export writes it
     weights_*.h5    the weights at the end of each stage
     figures/*.png   the results, and over the updates those of training.png and validation.png
-    report.html     all of this to look at in a browser, and examples step by step, in one file
+    report.html     all of this to look at in a browser, and examples step by step, in one file;
+                    `python -m rrn.compare` makes one page of several runs
     events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
 
 A number that is not finite is null in all of them, as JSON has none.

@@ -11,6 +11,7 @@ from rrn.files.data import read_prepared
 from rrn.nn.graphs import SparseGraph
 from rrn.nn.messages import MessageFunction
 from rrn.tasks import create_report, create_task
+from rrn.tasks.ages.task import FACT_SIZES
 from rrn.tasks.babi import BabiReport
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
@@ -65,6 +66,22 @@ def test_babi(small_babi_h5):
         assert len(example.lines) == min(arrays["num_facts"][example_id], 6)  # max_facts
         assert {len(step.strengths) for step in example.steps} == {len(example.lines)}
         assert min(min(step.strengths) for step in example.steps) > 0
+        check_without_a_fact(task, arrays, example_id, example)
+
+
+def check_without_a_fact(task, arrays, example_id, example):
+    """The probability without the second last fact is that of the example by itself without it."""
+    batch = evaluation_batch(task, arrays, tf.constant([example_id], tf.int32), SEED)
+    last = len(example.lines) - 1
+    masks = [
+        mask * (1 - tf.one_hot([last - 1], mask.shape[1])) if len(mask) else mask
+        for mask in batch["masks"]
+    ]
+    logits, _ = task.logits(task.encode(batch), {**batch, "masks": tuple(masks)}, None)
+    answer = arrays["answer"][example_id]
+    found = [step.without[last - 1] for step in example.steps]
+    assert_close(found, tf.nn.softmax(logits)[0, :, answer])
+    assert {len(step.without) for step in example.steps} == {len(example.lines)}
 
 
 def test_examples_are_of_those_that_were_evaluated(small_babi_h5):
@@ -99,9 +116,21 @@ def test_ages(ages_h5):
     examples = report.examples(arrays, ids, SEED)
     chosen = [np.flatnonzero(distances == k)[-1] for k in np.unique(distances)]
     check_probabilities(report.task, arrays, chosen, examples)
+    check_ages_without_a_fact(report.task, arrays, chosen[-1], examples[-1])
     for example in examples:
         assert ages_from(example.lines)[re.fullmatch(r"How old is (\w+)\?", example.question)[1]]
         assert str(ages_from(example.lines)[example.question[11:-1]]) == example.right
+
+
+def check_ages_without_a_fact(task, arrays, example_id, example):
+    batch = evaluation_batch(task, arrays, tf.constant([example_id], tf.int32), SEED)
+    place = batch["asked"][0]
+    asked, age = batch["people"][:, place], batch["ages"][0, place]
+    facts = {name: tf.concat([batch[name][:, :5], batch[name][:, 6:]], 1) for name in FACT_SIZES}
+    logits, _ = task.logits(facts, asked, task.config.num_steps)
+    found = [step.without[5] for step in example.steps]
+    assert_close(found, tf.nn.softmax(logits)[0, :, age])
+    assert {len(step.without) for step in example.steps} == {8}
 
 
 def ages_from(lines):

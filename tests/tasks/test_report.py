@@ -19,7 +19,7 @@ def test_results_by_kind_their_table_and_figure():
     }
     assert results.by_step == by_step and results.error == 50
     assert results.metrics == {name: values[-1] for name, values in by_step.items()}
-    assert results.group_errors == {0: 50, 2: 50}
+    assert results.group_errors == {0: 50, 2: 50} and results.group_sizes == {0: 2, 2: 2}
     table = accuracy_table(results, "jumps", [("paper", (90, 85, 80))])
     assert [list(row) for row in (table.columns, *table.rows)] == [
         ["right, %; jumps:", "0", "2", "all"],

@@ -6,15 +6,17 @@ import pytest
 
 from rrn.distribute.devices import lacking_gpus
 from rrn.doctor import missing_library
-from rrn.training.provenance import in_words, provenance
+from rrn.training.provenance import in_words, provenance, weights_in_words
 
 
-def made(devices, flag, lines=()):
+def made(devices, flag, lines=(), **validation):
     setup = types.SimpleNamespace(
         machines=types.SimpleNamespace(evaluation_devices=devices),
         request=types.SimpleNamespace(devices=flag),
+        report=types.SimpleNamespace(error="wrong answers, %"),
     )
-    return provenance(setup, types.SimpleNamespace(attributes={"update": 30}), lines)
+    weights = types.SimpleNamespace(attributes={"update": 30, **validation})
+    return provenance(setup, weights, lines)
 
 
 def test_the_time_of_a_run_is_that_of_all_its_parts():
@@ -34,6 +36,30 @@ def test_the_time_of_a_run_is_that_of_all_its_parts():
     damaged = [{"update": 1}, {"update": 2, "seconds": None, "examples_per_second": [1.0]}]
     assert made(["/device:CPU:0"], "cpu", [*damaged, *lines])["training_seconds"] == 32.0
     assert "training_seconds" not in made(["/device:CPU:0"], "cpu", damaged)
+
+
+def test_which_weights_are_evaluated_and_which_were_the_best():
+    lines = [
+        {"update": update, "validation_error": error}
+        for update, error in ((10, 9.0), (20, 4.0), (30, 4.0), (40, 5.0))
+    ]
+    lines[1:1] = [
+        {"update": 15},
+        {"update": 16, "validation_error": None},
+    ]  # of training, and damaged
+    begins = "The weights of update 30 were evaluated."
+
+    def said(lines, **validation):
+        return weights_in_words(made(["/device:CPU:0"], "cpu", lines, **validation))
+
+    assert said(lines) == begins
+    known = f"{begins} Their validation has wrong answers: 4 %"
+    assert said([], validation_error=4.0) == f"{known}."
+    assert said(lines, validation_error=4.0) == f"{known}, the best of 4 validations."
+    assert said(lines[:4], validation_error=4.0) == (
+        f"{known}; the best of 2 validations has 4 %, at 20."
+    )
+    assert said(lines, update=None) == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
 from rrn.tasks.ages.network import CLASSES, PEOPLE
-from rrn.tasks.ages.task import Ages
+from rrn.tasks.ages.task import FACT_SIZES, Ages
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import (
@@ -53,9 +53,10 @@ class AgesReport(Report):
 
     task: Ages
     quantities: ClassVar = {
-        "accuracy/": Quantity("right answers by distance, %"),
-        "accuracy_by_distance": Quantity("right answers by distance, %", 100, "distance"),
+        "accuracy_by_distance": Quantity("right answers, %", 100, "distance"),
     }
+    error = "wrong answers, %"
+    group = "distance"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -77,7 +78,7 @@ class AgesReport(Report):
         return {"accuracy": draw_accuracy(results, "distance")}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows a question of each distance."""
+        """Shows a question of each distance, also without each fact, and the facts' strengths."""
         task = self.task
         distances = arrays["distance"].numpy().reshape(-1)[ids]
         chosen = ids[np.sort(one_of_each(distances, PEOPLE))]
@@ -88,15 +89,26 @@ class AgesReport(Report):
             graph, features = task.features(batch, asked)
             states = [rrn.input_fn(features), *hidden[:-1]]  # before every step
             strengths = message_strengths(rrn.message_fn, graph, states)
+            others = [[j for j in range(PEOPLE) if j != i] for i in range(PEOPLE)]
+            told = {name: tf.gather(batch[name], others, axis=1) for name in FACT_SIZES}
+            told = {name: tf.reshape(facts, [-1, PEOPLE - 1]) for name, facts in told.items()}
+            without, _ = task.logits(told, tf.repeat(asked, PEOPLE), task.config.num_steps)
+        without = tf.nn.softmax(without).numpy().reshape(len(chosen), PEOPLE, -1, CLASSES)
         probabilities = tf.nn.softmax(logits).numpy()
         strengths = strengths.reshape(-1, len(chosen), PEOPLE)
         batch = {name: np.array(values) for name, values in batch.items()}
-        made = [_example(batch, i, probabilities[i], strengths[:, i]) for i in range(len(chosen))]
+        made = [
+            _example(batch, i, probabilities[i], strengths[:, i], without[i])
+            for i in range(len(chosen))
+        ]
         return sorted(made, key=lambda example: example.title)
 
 
-def _example(batch, i, probabilities, strengths):
-    """The i-th question of the batch; the arrays of numbers are by step."""
+def _example(batch, i, probabilities, strengths, without):
+    """The i-th question of the batch.
+
+    The arrays of numbers are by step, but for those without each fact, `[facts, steps, ages]`.
+    """
     place, years = batch["asked"][i], [str(age) for age in range(CLASSES)]
     age, asked = batch["ages"][i, place], NAMES[batch["people"][i, place]]
     facts = zip(*(batch[name][i] for name in ("who", "whom", "kind", "years")), strict=True)
@@ -110,7 +122,7 @@ def _example(batch, i, probabilities, strengths):
             for who, whom, kind, number in facts
         ],
         steps=[
-            Step(answers=likeliest(p, years), strengths=s)
-            for p, s in zip(probabilities, strengths, strict=True)
+            Step(answers=likeliest(p, years), strengths=s, without=w)
+            for p, s, w in zip(probabilities, strengths, without[..., age].T, strict=True)
         ],
     )

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
-from rrn.tasks.babi.task import Babi
+from rrn.tasks.babi.task import ALONE, Babi
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step
@@ -39,6 +39,7 @@ TASK_NAMES = (
     "path finding",
     "agent's motivations",
 )
+WRONG = "wrong answers, %"
 SOLVED_ERROR = 5.0  # a task is solved at an error of at most 5 %
 PAPER_ERROR, PAPER_FAILED = "0.46 ± 0.77", "0.13 ± 0.35"  # of 15 runs
 
@@ -60,11 +61,20 @@ class BabiReport(Report):
 
     task: Babi
     quantities: ClassVar = {
-        "error/": Quantity("wrong answers of the last step, %"),
+        "error/": Quantity(WRONG),
+        "accuracy": Quantity(WRONG, -100, offset=100, curve="mean"),
+        "accuracy_by_task": Quantity(WRONG, -100, "task", 1, offset=100),
+        "accuracy_by_step": Quantity("wrong answers by step, %", -100, "step", 1, offset=100),
         "tasks_failed": Quantity("tasks failed"),
-        "accuracy_by_task": Quantity("right answers by task, %", 100, "task", 1),
         "auxiliary_by_task": Quantity("loss of what facts tell, by task", 1, "task", 1),
     }
+    error = WRONG
+    group = "task"
+
+    def group_name(self, group: int) -> str:
+        task = group % ALONE
+        alone = ", answered by the question alone" if group > ALONE else ""
+        return f"{task} {TASK_NAMES[task - 1]}{alone}"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -87,7 +97,7 @@ class BabiReport(Report):
         by_step["loss"] = outputs["loss"].mean(axis=0)
         groups = self.task.groups(arrays)[examples]
         last = {int(group): wrong[groups == group, -1].mean() for group in np.unique(groups)}
-        return results_by_step(by_step, error=by_step["error/mean"][-1], group_errors=last)
+        return results_by_step(by_step, by_step["error/mean"][-1], groups, last)
 
     def table(self, results: Results) -> Table:
         """Makes the table of errors by task and step, their mean and the failed tasks."""
@@ -139,17 +149,17 @@ class BabiReport(Report):
         return {"error_by_task": figure}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows the last question of each task, with the strength of each fact's messages."""
+        """Shows the last question of each task, also without each fact, and facts' strengths."""
         task = self.task
         numbers = arrays["task"].numpy()[ids]
         chosen = ids[np.sort(one_of_each(numbers, len(TASK_NAMES)))]
         batch = evaluation_batch(task, arrays, chosen, seed)
-        probabilities, strengths = self.look(batch)
+        (probabilities, strengths), nodes = self.look(batch), _nodes(batch["masks"])
+        ends = np.cumsum([len(facts) for facts in nodes])
+        without = np.split(self.leave_out(batch), ends[:-1])
         made = [
-            _example(task, arrays, question, probabilities[i], strengths[:, nodes])
-            for i, (question, nodes) in enumerate(
-                zip(batch["examples"].numpy(), _nodes(batch["masks"]), strict=True)
-            )
+            _example(task, arrays, question, probabilities[i], strengths[:, nodes[i]], without[i])
+            for i, question in enumerate(batch["examples"].numpy())
         ]
         return [made[place] for place in batch["task"].numpy().argsort()]
 
@@ -170,6 +180,18 @@ class BabiReport(Report):
             strengths = message_strengths(task.network.rrn.message_fn, graph, states, edges)
         return tf.nn.softmax(logits).numpy(), strengths
 
+    def leave_out(self, batch: Batch) -> np.ndarray:
+        """Answers every question once without each fact of its story.
+
+        Returns:
+          The words' probabilities as the answer `[facts, steps, words]`, the facts of one example
+          after those of another.
+        """
+        with reading_scope():
+            encodings = self.task.encode(batch)
+            logits, _ = self.task.logits(encodings, _without_each_fact(batch), None)
+        return tf.nn.softmax(logits).numpy()
+
 
 def _errors(results):
     """[(task's number, errors by step)] of the tasks in `results`."""
@@ -178,6 +200,8 @@ def _errors(results):
 
 
 # Examples of the page
+
+NODE_INPUTS = "fact_of_node", "position_of_node"
 
 
 def _nodes(masks):
@@ -190,8 +214,27 @@ def _nodes(masks):
     return nodes
 
 
-def _example(task, arrays, question, probabilities, strengths):
-    """One question with the last facts before it; the arrays of numbers are by step."""
+def _without_each_fact(batch):
+    """The batch with as many copies of an example as it has facts, each without one of them."""
+    masks, nodes, examples, first_node, first_example = [], [], [], 0, 0
+    for mask in (mask.numpy() for mask in batch["masks"]):
+        rows, places = np.nonzero(mask)
+        masks.append(mask[rows])
+        masks[-1][np.arange(len(rows)), places] = 0.0
+        nodes.append(first_node + np.arange(mask.size).reshape(mask.shape)[rows])
+        examples.append(first_example + rows)
+        first_node, first_example = first_node + mask.size, first_example + len(mask)
+    nodes = np.concatenate([some.ravel() for some in nodes])
+    of_nodes = {name: tf.gather(batch[name], nodes) for name in NODE_INPUTS}
+    question = tf.gather(batch["question"], np.concatenate(examples))
+    return {**batch, **of_nodes, "question": question, "masks": tuple(map(tf.constant, masks))}
+
+
+def _example(task, arrays, question, probabilities, strengths, without):
+    """One question with the last facts before it.
+
+    The arrays of numbers are by step, but for those without each fact, `[facts, steps, words]`.
+    """
     names = "task", "story", "num_facts", "question", "answer"
     number, story, told, asked, answer = (int(arrays[name][question]) for name in names)
     end = int(arrays["story_start"][story]) + told
@@ -203,8 +246,8 @@ def _example(task, arrays, question, probabilities, strengths):
         right_probabilities=probabilities[:, answer],
         lines=[_in_words(task, arrays, fact) for fact in facts],
         steps=[
-            Step(answers=likeliest(p, task.constants["vocabulary"]), strengths=s)
-            for p, s in zip(probabilities, strengths, strict=True)
+            Step(answers=likeliest(p, task.constants["vocabulary"]), strengths=s, without=w)
+            for p, s, w in zip(probabilities, strengths, without[..., answer].T, strict=True)
         ],
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from rrn.pages import Table
 from rrn.tasks.classification.task import Classification
-from rrn.tasks.report import Quantity, Report, Results
+from rrn.tasks.report import Quantity, Report, Results, group_sizes
 from rrn.tasks.task import Arrays
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class ClassificationReport(Report):
         "accuracy": Quantity("digits right, %", 100),
         "accuracy/": Quantity("digits right, %"),
     }
+    error = "digits wrong, %"
+    group = "digit"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -47,7 +49,8 @@ class ClassificationReport(Report):
         metrics = {f"accuracy/digit_{k}": right[labels == k].mean() for k in np.unique(labels)}
         metrics |= {"accuracy/all": right.mean(), "loss": outputs["loss"].mean()}
         metrics = {name: float(value) for name, value in metrics.items()}
-        return Results(metrics, error=100.0 - metrics["accuracy/all"])
+        error = 100.0 - metrics["accuracy/all"]
+        return Results(metrics, error, group_sizes=group_sizes(labels))
 
     def table(self, results: Results) -> Table:
         numbers = results.metrics.items()

@@ -47,9 +47,10 @@ class CompletionReport(Report):
         "psnr/": Quantity("PSNR, other fills, dB"),
         "discriminator": Quantity("loss of the discriminators"),
         "generator": Quantity("loss of the generator"),
-        "discriminator/": Quantity("images judged rightly, %", 100),
+        "discriminator/accuracy": Quantity("images judged rightly, %", 100),
         "discriminator_accuracy": Quantity("images judged rightly, %", 100),
     }
+    error = "mean squared error in the hole"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]

@@ -82,9 +82,13 @@ class PrettyClevrReport(Report):
 
     task: PrettyClevr
     quantities: ClassVar = {
-        "accuracy/": Quantity("right answers by jumps, %"),
-        "accuracy_by_jumps": Quantity("right answers by jumps, %", 100, "jumps"),
+        "accuracy_by_jumps": Quantity("right answers, %", 100, "jumps"),
     }
+    error = "wrong answers, %"
+    group = "jumps"
+
+    def group_name(self, group: int) -> str:
+        return f"{group} jump{'' if group == 1 else 's'}"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -242,7 +246,7 @@ def _circles(positions, strengths):
     marks = []
     for position, strength in zip(positions, strengths, strict=True):
         x, y = _on_page(position)
-        style = {"fill": "none", "stroke": "#1450c8", "stroke-opacity": 0.5}
+        style = {"fill": "none", "stroke": "var(--accent)", "stroke-opacity": 0.5}
         width = 24 * strength / max(strengths.max(), 1e-9)
         circle = {"cx": x, "cy": y, "r": 34 + width / 2, "stroke-width": width}
         marks.append(("circle", {**circle, **style}, ""))

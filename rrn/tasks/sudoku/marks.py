@@ -16,7 +16,7 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
     side, grey, digits, lines = SIDE / 9, [], [], []
     for cell in np.flatnonzero(puzzle):
         y, x = (side * place for place in divmod(cell, 9))
-        square = {"x": x, "y": y, "width": side, "height": side, "fill": "#e4e4e4"}
+        square = {"x": x, "y": y, "width": side, "height": side, "fill": "#80808038"}
         middle = {"x": x + side / 2, "y": y + side / 2, "font-size": 0.8 * side}
         grey.append(("rect", square, ""))
         digits.append(("text", {**middle, "class": "given"}, str(puzzle[cell])))

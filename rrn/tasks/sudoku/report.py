@@ -47,10 +47,15 @@ class SudokuReport(Report):
     quantities: ClassVar = {
         "accuracy": Quantity("cells right, %", 100),
         "board_accuracy": Quantity("boards solved, %", 100),
-        "cell_accuracy/": Quantity("cells right by givens, %"),
-        "board_accuracy/": Quantity("boards solved by givens, %"),
+        "cell_accuracy/": Quantity("cells right, %"),
+        "board_accuracy/": Quantity("boards solved, %"),
         "sure/": Quantity(f"boards with all probabilities ≥ {SURE}, and wrong ones of these, %"),
     }
+    error = "boards not solved, %"
+    group = "givens"
+
+    def group_name(self, group: int) -> str:
+        return f"{group} givens"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -76,7 +81,7 @@ class SudokuReport(Report):
         by_step["loss"] = outputs["loss"].mean(axis=0)
         unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
         error = 100.0 - by_step["board_accuracy/all"][-1]
-        return results_by_step(by_step, error, group_errors=unsolved)
+        return results_by_step(by_step, error, givens, unsolved)
 
     def table(self, results: Results) -> Table:
         """Makes the table of boards solved by givens and step, and cells right."""
@@ -107,8 +112,10 @@ class SudokuReport(Report):
         """Draws the boards solved.
 
         `accuracy_by_step` has a line for each number of givens, and the paper's marks;
-        `accuracy_by_givens_and_step` is the same as a map.
+        `accuracy_by_givens_and_step` is the same as a map. Of one step the table says all of it.
         """
+        if len(results.by_step["loss"]) == 1:
+            return {}
         from matplotlib import colormaps  # only drawing needs it
         from matplotlib.figure import Figure
 

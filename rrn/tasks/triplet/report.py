@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrn.pages import Table
-from rrn.tasks.report import Quantity, Report, Results
+from rrn.tasks.report import Quantity, Report, Results, group_sizes
 from rrn.tasks.task import Arrays
 from rrn.tasks.triplet.task import Triplet
 
@@ -36,8 +36,10 @@ class TripletReport(Report):
     quantities: ClassVar = {
         "nearest/": Quantity("the nearest image shows the digit, %"),
         "ten_nearest": Quantity("of the ten nearest images show the digit, %"),
-        "closer": Quantity("the match is nearer than the other, % (in training a share)"),
+        "closer": Quantity("the match is nearer than the other, %"),
     }
+    error = "nearest images of other digits, %"
+    group = "digit"
 
     def results(
         self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
@@ -71,7 +73,8 @@ class TripletReport(Report):
             "right": right[shown] > 0,
         }
         metrics = {name: float(value) for name, value in metrics.items()}
-        return Results(metrics, error=100.0 - metrics["nearest/all"], samples=samples)
+        error, sizes = 100.0 - metrics["nearest/all"], group_sizes(labels)
+        return Results(metrics, error, group_sizes=sizes, samples=samples)
 
     def table(self, results: Results) -> Table:
         words = {

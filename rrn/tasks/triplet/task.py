@@ -93,7 +93,8 @@ class Triplet(Task):
 
     def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
         closer = tf.cast(outputs["closer"], tf.float32)
-        return {"closer": (tf.reduce_sum(closer), tf.cast(tf.size(closer), tf.float32))}
+        percent = 100.0 * tf.reduce_sum(closer)  # as in validation
+        return {"closer": (percent, tf.cast(tf.size(closer), tf.float32))}
 
     # Answers
 

@@ -470,6 +470,9 @@ def test_questions_that_their_words_answer_are_a_group_of_their_own():
     outputs = {"probabilities": predicted, "loss": np.zeros([5, 1])}
     results = BabiReport(task).results(arrays, np.arange(5), outputs)
     assert results.group_errors == {1: 50, 2: 0, 101: 100}
+    assert results.group_sizes == {1: 2, 2: 2, 101: 1}
+    names = [BabiReport(task).group_name(group) for group in (1, 101)]
+    assert names[1] == f"{names[0]}, answered by the question alone"
     assert results.metrics["error/task_01"] == pytest.approx(200 / 3)
     assert len(BabiReport(task).table(results).rows) == 4  # by task, not by group
 

@@ -193,7 +193,7 @@ def test_results_by_hand(classifier):
     report = ClassificationReport(task)
     results = report.results(arrays, np.array([1, 2, 3, 4, 5]), outputs)
     expected = {"accuracy/digit_2": 100, "accuracy/digit_7": 75, "accuracy/all": 80, "loss": 2}
-    assert results == Results(pytest.approx(expected), error=20)
+    assert results == Results(pytest.approx(expected), 20, group_sizes={2: 1, 7: 4})
     assert [line.split() for line in str(report.table(results)).splitlines()] == [
         ["%"],
         ["accuracy/digit", "2", "100.00"],
