@@ -34,6 +34,7 @@ from rrn.distribute.cluster import (
 )
 from rrn.distribute.devices import keep_freed_memory
 from rrn.distribute.listening import listening_only_on
+from rrn.order import keep_order
 
 
 @contextlib.contextmanager
@@ -99,7 +100,7 @@ def _start_server(cluster):
     elif cluster.local and gpus:  # one each
         tf.config.set_visible_devices(gpus[cluster.index % len(gpus)], "GPU")
     if cluster.role == "ps" or not gpus:
-        tf.config.experimental.enable_op_determinism()
+        keep_order()
     config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
     config.gpu_options.allow_growth = True
     with listening_only_on(*host_port(address)):

@@ -9,6 +9,7 @@ from rrn.compiling import compile_fast, keep_compiled
 from rrn.distribute.cluster import Cluster, wait_for
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, reporting_failures, running
+from rrn.order import keep_order
 from rrn.tasks.task import Arrays
 from rrn.training.request import Request, check_several
 from rrn.training.trainer import Trainer
@@ -177,6 +178,6 @@ def make_machines(request: Request) -> OneMachine | ClusterMachines:
         if machines.compiled and "GPU" in machines.devices[0]:
             compile_fast()
             keep_compiled(tf.config.list_physical_devices("GPU")[0])
-    if all("CPU" in device for device in machines.devices):  # there it costs nothing
-        tf.config.experimental.enable_op_determinism()
+    if all("CPU" in device for device in machines.devices):  # there it costs next to nothing
+        keep_order()
     return machines
