@@ -8,6 +8,7 @@ import dataclasses
 import logging
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.forkserver
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
@@ -23,11 +24,14 @@ from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
     REFUSED,
+    STOPPING,
     Cluster,
+    Process,
     describe,
     find_missing,
     has_ended,
     host_port,
+    leave_signals_to_chief,
     lost_message,
     wait_for,
     watch_chief,
@@ -38,19 +42,23 @@ from rrn.order import keep_order
 
 
 @contextlib.contextmanager
-def running(cluster: Cluster) -> Iterator[None]:
+def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
     """Within it all processes of a cluster run, of which this one is the chief.
 
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
+
+    Yields:
+      A function that finds which of the processes that this one has started have ended.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["rrn.fast_start", __name__])
-    processes = []
+    processes, members = [], cluster.processes("ps", "worker") if cluster.local else []
     try:
-        for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():
+        _start_deaf()
+        for role, index, address in members:
             member = dataclasses.replace(cluster, role=role, index=index)
             name = f"{role} {index} ({address}, process {{}})"
             process = server.Process(target=_serve_parent, args=(member,), name=name, daemon=True)
@@ -59,7 +67,7 @@ def running(cluster: Cluster) -> Iterator[None]:
             print(f"{role} {index}  {address}  process {process.pid}", flush=True)
         for role, index, address in cluster.processes("chief"):
             print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
-        yield
+        yield lambda: [m for m, p in zip(members, processes, strict=True) if not p.is_alive()]
     finally:
         for process in processes:
             if process.exitcode is not None:
@@ -70,10 +78,23 @@ def running(cluster: Cluster) -> Iterator[None]:
             process.join()
 
 
+def _start_deaf():
+    """Starts the process whose forks the cluster's are. They hear none of the signals to stop.
+
+    Some signals come to all processes of a terminal or of a job. A process keeps ignoring what the
+    one that has started it ignored.
+    """
+    ours = {number: signal.getsignal(number) for number in STOPPING}
+    leave_signals_to_chief()
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
 def _serve_parent(cluster):
-    # Ctrl-C and the end of a terminal are for the chief, which saves first.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    leave_signals_to_chief()
 
     def end_with_parent():
         parent = multiprocessing.parent_process()

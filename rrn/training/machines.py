@@ -125,8 +125,9 @@ class ClusterMachines:
         needed = min(self.num_gradients or self.num_workers, self.num_workers)
         min_workers = needed if self.sync else 1
         return_seconds = None if self.sync else self.startup_timeout
-        with running(self.cluster):
-            wait_for(self.cluster.processes("ps", "worker"), self.startup_timeout)
+        with running(self.cluster) as find_ended:
+            members = self.cluster.processes("ps", "worker")
+            wait_for(members, self.startup_timeout, find_ended)
             with reporting_failures(self.cluster, min_workers, return_seconds):
                 self.use(connect(self.cluster, self.startup_timeout))
                 yield
