@@ -55,7 +55,7 @@ END = "runs to their end"
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
-def _start(words, log):
+def start(words: list, log: Path) -> multiprocessing.Process:
     """Starts a command in a session of its own, which writes to the file `log`.
 
     It is a fork of this process, which has imported TensorFlow and done nothing else with it, so
@@ -72,6 +72,8 @@ def _start(words, log):
         sys.argv = [str(word) for word in words]
         if words[0] == "main.py":
             runpy.run_path(words[0], run_name="__main__")
+        elif words[0] == "sudoku":
+            runpy.run_module("rrn.tasks.sudoku", run_name="__main__", alter_sys=True)
         else:
             sys.exit(data_prep(sys.argv[1:]))
 
@@ -81,7 +83,7 @@ def _start(words, log):
     return process
 
 
-def _wait(process, seconds):
+def wait(process: multiprocessing.Process, seconds: float) -> int | None:
     """The exit status, negative for a signal; None if the process takes longer."""
     process.join(seconds)
     return process.exitcode
@@ -169,7 +171,7 @@ def kill_runs(
         words += [] if cluster else ["--devices=cpu:1"]
         began = time.monotonic()
         whole = folder / "whole"
-        assert _wait(_start([*words, "--workdir", whole], log), LIMIT) == 0, log.read_text()
+        assert wait(start([*words, "--workdir", whole], log), LIMIT) == 0, log.read_text()
         seconds, expected = time.monotonic() - began, state(whole)
         print(f"a run that nobody kills: {seconds:.0f} s", flush=True)
         runs, workdir = 0, None
@@ -177,7 +179,7 @@ def kill_runs(
             if workdir is None:
                 runs, workdir = runs + 1, folder / f"run{runs}"
             before, last = _saved(workdir), done >= kills or time.monotonic() > end
-            process = _start([*words, "--workdir", workdir], log)
+            process = start([*words, "--workdir", workdir], log)
             number = rng.choice([signal.SIGKILL, *STOPPING]) if signals else signal.SIGKILL
             found = _kill(process, log, rng, LIMIT if last else seconds / 2, last, number)
             text = log.read_text()
@@ -226,7 +228,7 @@ def _kill(process, log, rng, seconds, last, number):
         if not process.is_alive():
             break
         time.sleep(0.02)
-    if _wait(process, pause) is None:
+    if wait(process, pause) is None:
         if number == signal.SIGKILL:
             os.kill(_victim(process, log.read_text(), rng), number)
         else:
@@ -234,7 +236,7 @@ def _kill(process, log, rng, seconds, last, number):
                 rng.choice([os.kill, os.killpg])(process.pid, number)
     elif process.exitcode == 0:
         return END
-    status = _wait(process, LIMIT)  # a chief notices within a minute that a process is lost
+    status = wait(process, LIMIT)  # a chief notices within a minute that a process is lost
     if status is None:
         os.killpg(process.pid, signal.SIGKILL)
         return f"still there after {LIMIT} seconds"
@@ -254,15 +256,15 @@ def kill_data_prep(kills: int, minutes: float, seed: int) -> tuple[dict, list[st
         words = ["data_prep", "ages", "--out", out, "--seed"]
         for number in seeds:
             began = time.monotonic()
-            assert _wait(_start([*words, number], log), LIMIT) == 0
+            assert wait(start([*words, number], log), LIMIT) == 0
             right.append(hdf5.read(out).digest)
         seconds = time.monotonic() - began
         for done in range(kills):
             if time.monotonic() > end:
                 break
             before = hdf5.read(out).digest
-            process = _start([*words, done % 2], log)
-            ended = _wait(process, rng.uniform(0, 1.1) * seconds) is not None
+            process = start([*words, done % 2], log)
+            ended = wait(process, rng.uniform(0, 1.1) * seconds) is not None
             phases["ended" if ended else "killed"] += 1
             process.kill()
             process.join()
