@@ -64,6 +64,8 @@ def campaign(
             for name, kind in kinds.items():
                 changes = draw(kind.changes, f"{seed} {name} {block}", round(size * kind.share))
                 for change in changes:
+                    if time.monotonic() > end:
+                        break
                     outcome, said = attempt(kind, Path(top, name), expected[name], change)
                     counts[name][outcome] += 1
                     if outcome in BAD:
