@@ -13,6 +13,7 @@ Modules:
   training: one update on one page, and the programs: train, evaluate, inspect
   pages: pages with tables and examples, to look at in a browser
   compiling: what XLA compiles, and what it keeps
+  order: sums in one order, the same bits on a CPU
   settings: what settings are: values that are checked when they are made
   config_file: a config file, and what the command line changes
   recipes: what the files of configs/ are made with

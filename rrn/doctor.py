@@ -4,6 +4,10 @@ The exit status is 1 where a GPU is there that TensorFlow cannot use, or where a
 TensorFlow runs in processes of its own, so that even its crash is an answer.
 """
 
+from rrn.data_prep.interruption import interruption
+
+if __name__ == "__main__":  # before the imports that take a second
+    interruption.expect()
 import ctypes
 import dataclasses
 import importlib
@@ -386,7 +390,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

@@ -4,11 +4,14 @@ A run on small bAbI is killed with kill -9 again and again, and started again wi
 while it starts, trains, validates, writes checkpoints, weights or its report. Each start must go on
 from the newest checkpoint, and the end must be that of a run that nobody has killed, bit for bit:
 weights, states and results. With `--cluster` the chief, a worker or a server is killed. With
-`--prepare` it is `data_prep`, which writes over an earlier file: there must be this or the new one.
+`--signals` three of four runs get SIGINT, SIGTERM or SIGHUP instead, alone or with all processes
+that they have started, and must save what they have trained. With `--prepare` it is `data_prep`,
+which writes over an earlier file: there must be this or the new one.
 """
 
 import argparse
 import collections
+import contextlib
 import json
 import multiprocessing
 import os
@@ -49,9 +52,10 @@ CLUSTER = [
     "--startup_timeout=30",
 ]
 END = "runs to their end"
+STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
-def _start(words, log):
+def start(words: list, log: Path) -> multiprocessing.Process:
     """Starts a command in a session of its own, which writes to the file `log`.
 
     It is a fork of this process, which has imported TensorFlow and done nothing else with it, so
@@ -60,12 +64,16 @@ def _start(words, log):
 
     def run():
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
         os.chdir(ROOT)
         sys.argv = [str(word) for word in words]
         if words[0] == "main.py":
             runpy.run_path(words[0], run_name="__main__")
+        elif words[0] == "sudoku":
+            runpy.run_module("rrn.tasks.sudoku", run_name="__main__", alter_sys=True)
         else:
             sys.exit(data_prep(sys.argv[1:]))
 
@@ -75,7 +83,7 @@ def _start(words, log):
     return process
 
 
-def _wait(process, seconds):
+def wait(process: multiprocessing.Process, seconds: float) -> int | None:
     """The exit status, negative for a signal; None if the process takes longer."""
     process.join(seconds)
     return process.exitcode
@@ -115,8 +123,10 @@ def differences(expected: dict[str, np.ndarray], workdir: Path) -> list[str]:
 
 def _phase(text, before):
     """What a run that began with the update `before` was doing when its output ended."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and line[:6] != "error:"]
     last = lines[-1] if lines else ""
+    if last.startswith("Stopped at update"):
+        return "training, saved"
     if re.match(r"update \d+  validation", last):
         return "after a validation: weights and best state"
     if match := re.match(r"update (\d+)/", last):
@@ -135,7 +145,9 @@ def _victim(process, text, rng):
     return rng.choice(members or [process.pid])
 
 
-def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dict, list[str]]:
+def kill_runs(
+    kills: int, minutes: float, seed: int, cluster: bool, signals: bool
+) -> tuple[dict, list[str]]:
     """Kills runs until so many kills are done or the time is over, and lets the last one end.
 
     Args:
@@ -143,6 +155,7 @@ def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dic
       minutes: the time.
       seed: of the moments and of who is killed.
       cluster: whether the run is a cluster of two workers and two servers.
+      signals: whether runs get other signals, too.
 
     Returns:
       What the runs were doing -> kills; what has gone wrong, a line each.
@@ -158,7 +171,7 @@ def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dic
         words += [] if cluster else ["--devices=cpu:1"]
         began = time.monotonic()
         whole = folder / "whole"
-        assert _wait(_start([*words, "--workdir", whole], log), LIMIT) == 0, log.read_text()
+        assert wait(start([*words, "--workdir", whole], log), LIMIT) == 0, log.read_text()
         seconds, expected = time.monotonic() - began, state(whole)
         print(f"a run that nobody kills: {seconds:.0f} s", flush=True)
         runs, workdir = 0, None
@@ -166,16 +179,20 @@ def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dic
             if workdir is None:
                 runs, workdir = runs + 1, folder / f"run{runs}"
             before, last = _saved(workdir), done >= kills or time.monotonic() > end
-            process = _start([*words, "--workdir", workdir], log)
-            found = _kill(process, log, rng, LIMIT if last else seconds / 2, last)
+            process = start([*words, "--workdir", workdir], log)
+            number = rng.choice([signal.SIGKILL, *STOPPING]) if signals else signal.SIGKILL
+            found = _kill(process, log, rng, LIMIT if last else seconds / 2, last, number)
             text = log.read_text()
+            stopped = re.search(r"^Stopped at update (\d+);", text, re.MULTILINE)
+            if stopped and int(stopped[1]) != _saved(workdir):
+                wrong.append(f"kill {done}: update {stopped[1]} is not saved")
             first = re.search(r"^update (\d+)/", text, re.MULTILINE)
             if first and int(first[1]) <= before:
                 wrong.append(f"kill {done}: began at {first[1]}, update {before} was saved")
             if "Traceback" in text or _saved(workdir) < before:
                 wrong.append(f"kill {done}: {text[-2000:]}")
             if found == "killed":
-                phases[_phase(text, before)] += 1
+                phases[f"{number.name} {_phase(text, before)}"] += 1
                 print(f"{done + 1} kills, update {_saved(workdir)} is saved", flush=True)
                 continue
             if found == END:
@@ -189,7 +206,7 @@ def kill_runs(kills: int, minutes: float, seed: int, cluster: bool) -> tuple[dic
     return dict(phases), wrong
 
 
-def _kill(process, log, rng, seconds, last):
+def _kill(process, log, rng, seconds, last, number):
     """Kills a run at a random moment: after some time, or shortly after some line of its output.
 
     Args:
@@ -198,6 +215,7 @@ def _kill(process, log, rng, seconds, last):
       rng: draws the moment and, in a cluster, who is killed.
       seconds: the longest that it waits before it kills.
       last: whether nobody is killed.
+      number: the signal.
 
     Returns:
       "killed", `END`, or what has failed.
@@ -210,17 +228,22 @@ def _kill(process, log, rng, seconds, last):
         if not process.is_alive():
             break
         time.sleep(0.02)
-    if _wait(process, pause) is None:
-        os.kill(_victim(process, log.read_text(), rng), signal.SIGKILL)
+    if wait(process, pause) is None:
+        if number == signal.SIGKILL:
+            os.kill(_victim(process, log.read_text(), rng), number)
+        else:
+            with contextlib.suppress(ProcessLookupError):  # no session of its own yet
+                rng.choice([os.kill, os.killpg])(process.pid, number)
     elif process.exitcode == 0:
         return END
-    status = _wait(process, LIMIT)  # a chief notices within a minute that a process is lost
+    status = wait(process, LIMIT)  # a chief notices within a minute that a process is lost
     if status is None:
         os.killpg(process.pid, signal.SIGKILL)
         return f"still there after {LIMIT} seconds"
     time.sleep(0.5)  # the rest of a cluster ends with its chief
-    said = re.search("^error: (lost .* goes on|.* did not come) ", log.read_text(), re.MULTILINE)
-    right = status in (0, -signal.SIGKILL) or (status == 1 and said)
+    text, words = log.read_text(), "lost .* goes on|.* ended before|interrupted"
+    said = re.search(f"^error: ({words})", text, re.MULTILINE)
+    right = status in (0, -number, 128 + number) or (status == 1 and said)
     return "killed" if right else f"exit status {status}"
 
 
@@ -233,15 +256,15 @@ def kill_data_prep(kills: int, minutes: float, seed: int) -> tuple[dict, list[st
         words = ["data_prep", "ages", "--out", out, "--seed"]
         for number in seeds:
             began = time.monotonic()
-            assert _wait(_start([*words, number], log), LIMIT) == 0
+            assert wait(start([*words, number], log), LIMIT) == 0
             right.append(hdf5.read(out).digest)
         seconds = time.monotonic() - began
         for done in range(kills):
             if time.monotonic() > end:
                 break
             before = hdf5.read(out).digest
-            process = _start([*words, done % 2], log)
-            ended = _wait(process, rng.uniform(0, 1.1) * seconds) is not None
+            process = start([*words, done % 2], log)
+            ended = wait(process, rng.uniform(0, 1.1) * seconds) is not None
             phases["ended" if ended else "killed"] += 1
             process.kill()
             process.join()
@@ -258,6 +281,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seed", type=int, default=0)
     who = found.add_mutually_exclusive_group()
     who.add_argument("--cluster", action="store_true", help="kill processes of a cluster")
+    found.add_argument("--signals", action="store_true", help="SIGINT, SIGTERM and SIGHUP, too")
     who.add_argument("--prepare", action="store_true", help="kill data_prep")
     return found
 
@@ -267,7 +291,8 @@ def main() -> int:
     if options.prepare:
         phases, wrong = kill_data_prep(options.kills, options.minutes, options.seed)
     else:
-        phases, wrong = kill_runs(options.kills, options.minutes, options.seed, options.cluster)
+        who = options.cluster, options.signals
+        phases, wrong = kill_runs(options.kills, options.minutes, options.seed, *who)
     print(*(f"{phase}: {count}" for phase, count in sorted(phases.items())), sep="\n")
     print(*wrong, f"{len(wrong)} things went wrong", sep="\n")
     return int(bool(wrong))

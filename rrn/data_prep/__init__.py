@@ -12,6 +12,7 @@ Modules:
   options: what holds of the options of all commands
   progress: shows how far a long computation is
   failures: what can fail and is foreseen, in a line; main.py uses it, too
+  interruption: what Ctrl-C does while a command loads
   writing: writes files and folders that appear whole or not at all
 
 A data set is a package with a module `prepare`, which has `add_arguments(parser)` and `run(args)`

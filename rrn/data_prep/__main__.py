@@ -1,5 +1,9 @@
 """The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
 
+from rrn.data_prep.interruption import interruption
+
+if __name__ == "__main__":  # before the imports that take a second
+    interruption.expect()
 import argparse
 import importlib
 import signal
@@ -59,6 +63,7 @@ if __name__ == "__main__":
     # SIGTERM raises an exception here, so that an unfinished file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
+        interruption.leave()
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)

@@ -158,7 +158,11 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
     groups: list[tuple[str, h5py.Group]] = [("", file)]
     while groups:
         above, group = groups.pop()
-        for name in group:
+        with _naming(path, above or "names"):
+            names = list(group)
+        for name in names:
+            if not (isinstance(name, str) and name.isprintable()):  # bytes are not Unicode
+                raise DataError(f"{path}: {above}{name!r}: expected a name that can be shown")
             name, link = f"{above}{name}", group.get(name, getlink=True)
             if not isinstance(link, h5py.HardLink):
                 raise DataError(f"{path}: {name}: a link to elsewhere; expected its values here")

@@ -3,10 +3,16 @@
 import contextlib
 import errno
 import os
+import platform
+import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+# Others may write into the same folder from machines on which other processes run.
+MACHINE = f"{zlib.crc32(platform.node().encode()) % 2**16:04x}"
 
 
 @contextlib.contextmanager
@@ -33,7 +39,8 @@ def whole(path: str | os.PathLike) -> Iterator[Path]:
 
     What is made takes the place of what is there, in the end and on the disk. An error leaves what
     is there, and nothing beside it. So does a kill, but for `PATH.PROCESS-XXXXXX.tmp`, and for a
-    folder that was to be replaced it may leave `PATH.PROCESS-XXXXXX.old`, which has all of it.
+    folder that was to be replaced it may leave `PATH.PROCESS-XXXXXX.old`, which has all of it. The
+    next process of this machine that makes PATH removes them, the latter when PATH is there again.
     Several processes may do so at once: the last one's stays.
 
     Args:
@@ -46,10 +53,11 @@ def whole(path: str | os.PathLike) -> Iterator[Path]:
       OSError: the system's error, with `path` as the file's name.
     """
     path = Path(path)
-    name = f"{path.name}.{os.getpid()}-{secrets.token_hex(3)}"
+    name = f"{path.name}.{os.getpid()}-{MACHINE}{secrets.token_hex(3)}"
     temporary, old = path.with_name(f"{name}.tmp"), path.with_name(f"{name}.old")
     try:
         with writing(path):
+            _remove_abandoned(path)
             yield temporary
             for file in filter(Path.is_file, [temporary, *temporary.rglob("*")]):
                 _sync(file)
@@ -64,6 +72,26 @@ def whole(path: str | os.PathLike) -> Iterator[Path]:
             _remove(old)
         elif old.exists():
             os.replace(old, path)
+
+
+def _remove_abandoned(path):
+    """Removes what processes of this machine that no longer run have left beside a path."""
+    pattern = re.compile(rf"{re.escape(path.name)}\.(\d+)-{MACHINE}[0-9a-f]{{6}}\.(tmp|old)")
+    with contextlib.suppress(OSError):  # a folder that cannot be listed, or others' files
+        for beside in path.parent.iterdir():
+            match = pattern.fullmatch(beside.name)
+            if match and not _runs(int(match[1])) and (match[2] == "tmp" or path.exists()):
+                _remove(beside)
+
+
+def _runs(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def _replace(temporary, path, old):

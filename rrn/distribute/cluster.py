@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 Process = tuple[str, int, str]  # role, index, address
@@ -26,6 +26,7 @@ MOST_LOCAL = 256  # processes of a cluster of one machine
 SILENT_SECONDS = 20  # a process that leaves a connection without an answer for so long has failed
 PROBE_SECONDS = 1.0
 REFUSED = "refuses connections"
+STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # after which a run saves and stops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,8 +224,7 @@ def watch_chief(
       chief: its process id.
       members: name -> id of those that the chief has started.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    leave_signals_to_chief()
     with contextlib.suppress(EOFError):  # the chief has ended
         while True:
             if beats.poll(SILENT_SECONDS):
@@ -241,15 +241,33 @@ def watch_chief(
                     os.kill(pid, signal.SIGKILL)
 
 
-def wait_for(processes: Sequence[Process], timeout: float) -> None:
+def leave_signals_to_chief() -> None:
+    """Lets this process ignore what asks a run to stop, which may be sent to all of its processes.
+
+    The chief saves first, which needs the others, and ends them.
+    """
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def wait_for(
+    processes: Sequence[Process],
+    timeout: float,
+    find_ended: Callable[[], Sequence[Process]] = list,
+) -> None:
     """Waits until servers of all of the processes answer, for `timeout` seconds at most.
 
+    Args:
+      find_ended: finds processes that have ended, and are waited for no longer.
+
     Raises:
-      ConnectionError: some do not in time; the message names them.
+      ConnectionError: some do not in time, or have ended; the message names them.
     """
     deadline = time.monotonic() + timeout
     left = timeout
     while missing := find_missing(processes, max(left, 0.1)):
+        if ended := find_ended():
+            raise ConnectionError(f"{describe(ended)} ended before the cluster was complete")
         left = deadline - time.monotonic()
         if left <= 0:
             raise ConnectionError(

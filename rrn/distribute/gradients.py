@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient
+from rrn.order import add_in_order
 
 
 def average_gradients(
@@ -57,7 +58,7 @@ def average_gradients(
         wide = tf.float64 if dtype == tf.float64 else tf.float32
         if wide not in shares:
             counts = [tf.cast(weight, wide) for weight in weights]
-            total = tf.add_n(counts)
+            total = add_in_order(counts)
             shares[wide] = [count / total for count in counts]
         pairs = zip(gradients, shares[wide], strict=True)
         with tf.device(device) if device else contextlib.nullcontext():
@@ -129,7 +130,7 @@ def _weighted_sum(gradients_and_shares):
             tf.concat([gradient.indices for gradient in scaled], 0),
             scaled[0].dense_shape,
         )
-    return tf.cast(tf.add_n([tf.convert_to_tensor(gradient) for gradient in scaled]), dtype)
+    return tf.cast(add_in_order([tf.convert_to_tensor(gradient) for gradient in scaled]), dtype)
 
 
 def _scale(gradient, share):

@@ -8,6 +8,7 @@ import dataclasses
 import logging
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.forkserver
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
@@ -23,33 +24,41 @@ from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
     REFUSED,
+    STOPPING,
     Cluster,
+    Process,
     describe,
     find_missing,
     has_ended,
     host_port,
+    leave_signals_to_chief,
     lost_message,
     wait_for,
     watch_chief,
 )
 from rrn.distribute.devices import keep_freed_memory
 from rrn.distribute.listening import listening_only_on
+from rrn.order import keep_order
 
 
 @contextlib.contextmanager
-def running(cluster: Cluster) -> Iterator[None]:
+def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
     """Within it all processes of a cluster run, of which this one is the chief.
 
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
+
+    Yields:
+      A function that finds which of the processes that this one has started have ended.
     """
     # All of them are forked from one process that has imported TensorFlow, and done nothing else.
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["rrn.fast_start", __name__])
-    processes = []
+    processes, members = [], cluster.processes("ps", "worker") if cluster.local else []
     try:
-        for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():
+        _start_deaf()
+        for role, index, address in members:
             member = dataclasses.replace(cluster, role=role, index=index)
             name = f"{role} {index} ({address}, process {{}})"
             process = server.Process(target=_serve_parent, args=(member,), name=name, daemon=True)
@@ -58,7 +67,7 @@ def running(cluster: Cluster) -> Iterator[None]:
             print(f"{role} {index}  {address}  process {process.pid}", flush=True)
         for role, index, address in cluster.processes("chief"):
             print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
-        yield
+        yield lambda: [m for m, p in zip(members, processes, strict=True) if not p.is_alive()]
     finally:
         for process in processes:
             if process.exitcode is not None:
@@ -69,10 +78,23 @@ def running(cluster: Cluster) -> Iterator[None]:
             process.join()
 
 
+def _start_deaf():
+    """Starts the process whose forks the cluster's are. They hear none of the signals to stop.
+
+    Some signals come to all processes of a terminal or of a job. A process keeps ignoring what the
+    one that has started it ignored.
+    """
+    ours = {number: signal.getsignal(number) for number in STOPPING}
+    leave_signals_to_chief()
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
 def _serve_parent(cluster):
-    # Ctrl-C and the end of a terminal are for the chief, which saves first.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    leave_signals_to_chief()
 
     def end_with_parent():
         parent = multiprocessing.parent_process()
@@ -99,7 +121,7 @@ def _start_server(cluster):
     elif cluster.local and gpus:  # one each
         tf.config.set_visible_devices(gpus[cluster.index % len(gpus)], "GPU")
     if cluster.role == "ps" or not gpus:
-        tf.config.experimental.enable_op_determinism()
+        keep_order()
     config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
     config.gpu_options.allow_growth = True
     with listening_only_on(*host_port(address)):

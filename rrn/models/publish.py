@@ -7,6 +7,10 @@ weight changes.
 The command prints the file's card for `pretrained/README.md`.
 """
 
+from rrn.data_prep.interruption import interruption
+
+if __name__ == "__main__":  # before the imports that take a second
+    interruption.expect()
 import argparse
 import dataclasses
 import hashlib

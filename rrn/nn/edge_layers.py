@@ -29,6 +29,7 @@ from rrn.nn import compiled_edge_layers
 from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import MLP
+from rrn.order import add_in_order
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size
 
@@ -136,8 +137,8 @@ def message_sums(
             results = [
                 tf.concat(to_senders, axis=0),
                 tf.concat(to_receivers, axis=0),
-                *(tf.add_n(parts) for parts in zip(*to_kernels, strict=True)),
-                *(tf.add_n(parts) for parts in zip(*to_biases, strict=True)),
+                *(add_in_order(parts) for parts in zip(*to_kernels, strict=True)),
+                *(add_in_order(parts) for parts in zip(*to_biases, strict=True)),
             ]
             message = "rrn.nn.edge_layers.message_sums has no gradient of its gradient"
             results = [tf.raw_ops.PreventGradient(input=x, message=message) for x in results]

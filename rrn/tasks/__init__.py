@@ -24,11 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from rrn.config import ModelSettings
 from rrn.data_prep.finding import find
 from rrn.lazy import lazy_names
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # so that commands hear Ctrl-C early, too
+    from rrn.config import ModelSettings
     from rrn.files.data import PreparedData
     from rrn.tasks.examples import likeliest, message_strengths, one_of_each
     from rrn.tasks.report import (
@@ -74,7 +74,7 @@ def find_task(name: str) -> ModuleType:
     return importlib.import_module(f"rrn.tasks.{name}")
 
 
-def create_task(model: ModelSettings, data: "PreparedData") -> "Task":
+def create_task(model: "ModelSettings", data: "PreparedData") -> "Task":
     """Makes a task with new variables, on prepared data.
 
     Raises:

@@ -9,6 +9,7 @@ from rrn.compiling import compile_fast, keep_compiled
 from rrn.distribute.cluster import Cluster, wait_for
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, reporting_failures, running
+from rrn.order import keep_order
 from rrn.tasks.task import Arrays
 from rrn.training.request import Request, check_several
 from rrn.training.trainer import Trainer
@@ -124,8 +125,9 @@ class ClusterMachines:
         needed = min(self.num_gradients or self.num_workers, self.num_workers)
         min_workers = needed if self.sync else 1
         return_seconds = None if self.sync else self.startup_timeout
-        with running(self.cluster):
-            wait_for(self.cluster.processes("ps", "worker"), self.startup_timeout)
+        with running(self.cluster) as find_ended:
+            members = self.cluster.processes("ps", "worker")
+            wait_for(members, self.startup_timeout, find_ended)
             with reporting_failures(self.cluster, min_workers, return_seconds):
                 self.use(connect(self.cluster, self.startup_timeout))
                 yield
@@ -177,6 +179,6 @@ def make_machines(request: Request) -> OneMachine | ClusterMachines:
         if machines.compiled and "GPU" in machines.devices[0]:
             compile_fast()
             keep_compiled(tf.config.list_physical_devices("GPU")[0])
-    if all("CPU" in device for device in machines.devices):  # there it costs nothing
-        tf.config.experimental.enable_op_determinism()
+    if all("CPU" in device for device in machines.devices):  # there it costs next to nothing
+        keep_order()
     return machines

@@ -7,6 +7,7 @@ of training.
 import contextlib
 import importlib
 
+from rrn.data_prep.interruption import interruption
 from rrn.files.weights_file import read_weights
 from rrn.training.files import Files, read_files
 from rrn.training.identity import RUN, identity
@@ -64,6 +65,7 @@ def carry_out(request: Request, files: Files) -> None:
     from rrn.training.inspect import inspect
     from rrn.training.train import train
 
+    interruption.leave()
     keep_freed_memory()
     if request.cluster and request.serves:
         serve(request.cluster, request.startup_timeout)

@@ -26,6 +26,7 @@ from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import TowerResult, tower_gradients
 from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
+from rrn.order import add_in_order
 from rrn.tasks.task import Batch, Pair, Task
 from rrn.training.stages import Objective, Stage
 from rrn.training.state import TrainingState
@@ -142,13 +143,13 @@ def average(
         counts = [tf.cast(count, tf.float32) for count in counts]
         losses, gradients = [], []
         for i, objective in enumerate(stage.objectives):
-            loss = tf.add_n([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
-            losses.append(loss / tf.add_n(counts))
+            loss = add_in_order([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
+            losses.append(loss / add_in_order(counts))
             devices = [shard.device for shard in shards(objective.variables_)]
             mean = average_gradients([tower.gradients[i] for tower in towers], counts, devices)
             objective.check_reached(mean, stage.name)
             gradients.append(add_l2(objective, mean))
-        metrics = tf.nest.map_structure(lambda *m: tf.add_n(m), *[t.aux for t in towers])
+        metrics = tf.nest.map_structure(lambda *m: add_in_order(m), *[t.aux for t in towers])
     return losses, gradients, metrics
 
 

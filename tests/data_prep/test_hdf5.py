@@ -137,6 +137,14 @@ def test_links_and_second_names_are_named(written, tmp_path):
     assert_refused(written, changes, r"\w+: has a second name")
 
 
+def test_names_that_cannot_be_shown_are_shown_otherwise(written):
+    changes = {
+        name: lambda file, name=name: file.create_dataset(name, data=[1])
+        for name in (b"new\n\x1b[31m", b"new\xff")
+    }
+    assert_refused(written, changes, r"b?'new\\.*': expected a name that can be shown")
+
+
 def test_what_no_schema_has_is_named(written):
     changes = {
         "empty group": lambda file: file.create_group("new"),

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from rrn.data_prep.failures import error_line
-from rrn.data_prep.writing import whole, writing
+from rrn.data_prep.writing import MACHINE, whole, writing
 
 
 def test_a_full_disk_is_said_with_the_file_that_was_written(tmp_path):
@@ -132,3 +132,30 @@ def test_errors_name_the_target(tmp_path):
     with pytest.raises(FileNotFoundError) as raised, whole(tmp_path / "none/file") as temporary:
         temporary.write_text("")
     assert error_line(raised.value).startswith(f"error: {tmp_path}/none/file: No such file")
+
+
+def test_the_next_writer_removes_what_killed_ones_have_left(tmp_path):
+    """Not what other processes still write, nor what belongs to another file or machine."""
+    gone = multiprocessing.get_context("fork").Process(target=lambda: None)
+    gone.start()
+    gone.join()
+
+    def beside(name, process, suffix, machine=MACHINE):
+        return tmp_path / f"{name}.{process}-{machine}012345.{suffix}"
+
+    left = [beside("target", gone.pid, suffix) for suffix in ("tmp", "old")]
+    kept = [
+        beside("target", os.getppid(), "tmp"),
+        beside("target", gone.pid, "tmp", "other"),
+        beside("targets", gone.pid, "tmp"),
+        beside("target", gone.pid, "txt"),
+    ]
+    for path in [left[0], *kept]:
+        path.write_text("half")
+    make_folder(left[1], "old")
+    with whole(tmp_path / "target") as temporary:
+        temporary.write_text("new")
+    assert {*tmp_path.iterdir()} == {tmp_path / "target", left[1], *kept}  # all of the earlier one
+    with whole(tmp_path / "target") as temporary:
+        temporary.write_text("new")
+    assert {*tmp_path.iterdir()} == {tmp_path / "target", *kept}

@@ -220,11 +220,22 @@ def test_first_gradients_go_on_without_a_worker_until_sigterm(start, tmp_path):
     os.kill(run.members()["worker 1"][1], signal.SIGKILL)
     # Where updates are slow, the watch's own line about the worker comes between two of them.
     run.wait_for(r"worker 1 has failed; 1 others go on\n(?:.*\n)*?update .*\n(?:.*\n)*?update ")
-    run.process.terminate()
+    os.killpg(run.process.pid, signal.SIGTERM)  # as the end of a job does
     status, out, err = run.finish()
     assert status == 143 and f"Stopped at update {saved_update(tmp_path)};" in out, err
     lines = json_lines(tmp_path / "metrics.jsonl")
     assert all("gradients_dropped" in line for line in lines if "split" not in line)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LIMIT)
+def test_a_worker_that_is_killed_at_the_start_is_named(start, tmp_path):
+    """At once, and not after the time in which it might have come."""
+    run = start("--workdir", tmp_path, *CLUSTER, f"--startup_timeout={10 * LIMIT}")
+    address, pid = run.wait_for(r"^worker 0  (\S+)  process (\d+)$").groups()
+    os.kill(int(pid), signal.SIGKILL)
+    status, _, err = run.finish()
+    assert status == 1 and f"worker 0 ({address})" in error_line(err)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ damage.py     random damage of files: archives, texts, prepared files, weights, 
 sources.py    sources that are whole, and whose contents are wrong: archives, texts, arrays
 contents.py   files that are whole, and whose contents are wrong: prepared files and weights
 settings.py   config files and their fields, flags, options of data_prep, TF_CONFIG, puzzles
+clients.py    clients of Sudoku's page
 trainings.py  whole trainings with values at the limits of their fields
 commands.py   runs a command in a fork of this process
 """

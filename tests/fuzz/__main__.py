@@ -7,6 +7,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
+from tests.fuzz import trainings
 from tests.fuzz.attempts import BAD, ERROR, OTHER, SAME
 from tests.fuzz.campaign import KINDS, campaign
 
@@ -15,8 +16,11 @@ def parser() -> argparse.ArgumentParser:
     """What the command takes."""
     found = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     found.add_argument("--minutes", type=float, default=5.0)
+    found.add_argument("--count", type=int, help="inputs of each kind, times its share")
     found.add_argument("--seed", type=int, default=0)
-    found.add_argument("--kind", action="append", choices=KINDS, help="only this kind")
+    found.add_argument(
+        "--kind", action="append", choices=KINDS, help="all but trainings if not given"
+    )
     return found
 
 
@@ -33,7 +37,8 @@ def table(counts: dict[str, dict[str, int]]) -> str:
 
 def main() -> int:
     options = parser().parse_args()
-    counts = campaign(options.seed, options.minutes, names=options.kind)
+    names = options.kind or [name for name in KINDS if name not in trainings.KINDS]
+    counts = campaign(options.seed, options.minutes, options.count, names)
     print(table(counts))
     for outcome in BAD:
         print(f"{outcome}: {sum(of.get(outcome, 0) for of in counts.values())}")

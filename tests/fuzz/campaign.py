@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as with_seed
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz import contents, damage, sources, trainings
+from tests.fuzz import clients, contents, damage, sources, trainings
 from tests.fuzz import settings as words
 from tests.fuzz.attempts import BAD, Change, attempt
 
-KINDS = {**damage.KINDS, **sources.KINDS, **contents.KINDS, **words.KINDS, **trainings.KINDS}
+ROOMS = damage, sources, contents, words, clients, trainings
+KINDS = {name: kind for room in ROOMS for name, kind in room.KINDS.items()}
 BLOCK = 200  # so many changes of a kind are drawn at once
 
 
@@ -63,6 +64,8 @@ def campaign(
             for name, kind in kinds.items():
                 changes = draw(kind.changes, f"{seed} {name} {block}", round(size * kind.share))
                 for change in changes:
+                    if time.monotonic() > end:
+                        break
                     outcome, said = attempt(kind, Path(top, name), expected[name], change)
                     counts[name][outcome] += 1
                     if outcome in BAD:

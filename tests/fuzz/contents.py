@@ -241,7 +241,43 @@ OBJECTS = {
     "elsewhere": lambda file, name: file.__setitem__(name, h5py.ExternalLink("/dev/null", "x")),
     "reference": lambda file, name: file.create_dataset(name, data=file.ref, dtype=h5py.ref_dtype),
     "type": lambda file, name: file.__setitem__(name, np.dtype("f8")),
+    "another's": lambda file, name: file.__setitem__(name, file[sorted(file)[0]]),
+    "itself": lambda file, name: file.__setitem__(name, file["/"]),
+    "deep": lambda file, name: file.create_dataset(f"{name}/{'x/' * 3000}x", data=3),
+    "many": lambda file, name: [file.create_dataset(f"{name}/{i}", data=i) for i in range(300)],
+    "line in a name": lambda file, name: file.create_dataset(f"{name}\n\x1b[31m", data=[3]),
+    "bytes in a name": lambda file, name: file.create_dataset(name.encode() + b"\xff", data=[3]),
+    "virtual": lambda file, name: file.create_virtual_dataset(name, _virtual()),
+    "external": lambda file, name: file.create_dataset(
+        name, (9,), "u1", external=[("/dev/zero", 0, h5py.h5f.UNLIMITED)]
+    ),
+    "pipe": lambda file, name: file.create_dataset(
+        name, (9,), "u1", external=[("/dev/stdin", 0, h5py.h5f.UNLIMITED)]
+    ),
+    "lists": lambda file, name: file.create_dataset(name, (3,), h5py.vlen_dtype("i4")),
+    "lists of words": lambda file, name: file.create_dataset(
+        name, (3,), h5py.vlen_dtype(h5py.string_dtype())
+    ),
+    "arrays": lambda file, name: file.create_dataset(name, data=np.zeros(3, "(2,)i4")),
+    "opaque": lambda file, name: file.create_dataset(name, data=np.zeros(3, "V5")),
+    "enum": lambda file, name: file.create_dataset(name, (3,), h5py.enum_dtype({"a": 1}, "i4")),
+    "half": lambda file, name: file.create_dataset(name, data=np.full(3, np.nan, "f2")),
+    "other end": lambda file, name: file.create_dataset(name, data=np.full(3, -1, ">i8")),
+    "long": lambda file, name: file.create_dataset(name, data=np.zeros(3, np.longdouble)),
+    "axes": lambda file, name: file.create_dataset(name, data=np.zeros([1] * 32, "u1")),
+    "unwritten": lambda file, name: file.create_dataset(name, (30,), "i4", fillvalue=7),
+    "another filter": lambda file, name: file.create_dataset(name, data=[1, 2], scaleoffset=1),
+    "checksum": lambda file, name: file.create_dataset(name, (9,), "i4", fletcher32=True),
+    "attributes": lambda file, name: file.create_dataset(name, data=3).attrs.update(
+        {"x" * i: np.zeros(i) for i in range(1, 300)}
+    ),
 }
+
+
+def _virtual():
+    layout = h5py.VirtualLayout((3,), "i4")
+    layout[:] = h5py.VirtualSource("/dev/null", "x", (3,))
+    return layout
 
 
 def _objects(names, seal):

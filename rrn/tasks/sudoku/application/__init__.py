@@ -6,7 +6,6 @@ Modules:
   listing: the file of a list's solutions, written while they are found
   drawing: a board in text, and what the network believes as a GIF or for a page
   serving: a page on 127.0.0.1 that takes puzzles; page.html is its template
-  interruption: what Ctrl-C does
   __main__: the command, which is called as `python -m rrn.tasks.sudoku PUZZLE`
 """
 

@@ -13,7 +13,7 @@ With --serve there is no PUZZLE: a page on 127.0.0.1 takes puzzles and shows how
 
 import os
 
-from rrn.tasks.sudoku.application.interruption import interruption
+from rrn.data_prep.interruption import interruption
 
 if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()

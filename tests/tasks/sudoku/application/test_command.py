@@ -215,18 +215,6 @@ def lines_of(err):
     return [line for line in err.splitlines() if not line.startswith(("WARNING", "I0000"))]
 
 
-@pytest.mark.parametrize("module", ["numpy", "tensorflow"])
-def test_ctrl_c_while_a_module_is_imported_ends_the_program_with_a_line(module, tmp_path):
-    """The module itself does not let an exception pass."""
-    (tmp_path / f"{module}.py").write_text(
-        "import os, signal\n"
-        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    print('goes on')\n"
-        "except BaseException:\n    pass\n"
-    )
-    done = program("-m", "rrn.tasks.sudoku", BLANK, PYTHONPATH=f"{tmp_path}:{ROOT}")
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", ["solving", "serving"])
 def test_ctrl_c_ends_the_program_with_a_line(weights, tmp_path, phase):

@@ -1,4 +1,4 @@
-"""What Ctrl-C does to the command, from its first import on."""
+"""What Ctrl-C does to a command, from its first import on."""
 
 import contextlib
 import os
@@ -26,6 +26,11 @@ class Interruption:
         """Takes Ctrl-C over, unless it is ignored, as it is in the background of a script."""
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._end)
+
+    def leave(self) -> None:
+        """Lets Ctrl-C raise KeyboardInterrupt again, where `expect` has taken it over."""
+        if signal.getsignal(signal.SIGINT) == self._end:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _end(self, *_):
         with contextlib.suppress(Exception):
