@@ -17,6 +17,7 @@ from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
 from rrn.variables.reading import read
+from rrn.variables.shapes import known_size
 
 # The rows and columns of a box, by the number of digits.
 BOXES = {4: (2, 2), 6: (2, 3), 8: (2, 4), 9: (3, 3), 10: (2, 5), 12: (3, 4), 15: (3, 5), 16: (4, 4)}
@@ -94,18 +95,17 @@ class UnitMessages(Aggregation):
         if edge_weights is not None:
             raise ValueError("UnitMessages: messages cannot be weighted or dropped")
         assert isinstance(graph, RegularGraph)
-        digits = round(graph.neighbours.shape[0] ** (1 / 3))
+        digits = round(known_size(graph.neighbours, 0) ** (1 / 3))
         height, width = BOXES[digits]
         shape = [-1, digits, digits // height, height, digits // width, width]
-        parts = [
-            tf.reshape(part, [*shape, self.output_size // 3])
-            for part in tf.split(self.linear(nodes), 6, axis=-1)
-        ]
-        line, box, cell = parts[:2], parts[2:4], parts[4:]
+        (line_s, line_r), box, cell = (
+            [tf.reshape(part, [*shape, self.output_size // 3]) for part in tf.split(kind, 2, -1)]
+            for kind in tf.split(self.linear(nodes), 3, axis=-1)
+        )
         sums = [
-            unit_sums(*line, ROW) + unit_sums(*line, COLUMN),
-            unit_sums(*box, BOX),
-            unit_sums(*cell, CELL),
+            unit_sums(line_s, line_r, ROW) + unit_sums(line_s, line_r, COLUMN),
+            unit_sums(box[0], box[1], BOX),
+            unit_sums(cell[0], cell[1], CELL),
         ]
         rows = [tf.reshape(part, [-1, part.shape[-1]]) for part in sums]
         return tf.concat(rows, axis=-1)
@@ -131,12 +131,12 @@ class CandidateNetwork(tf.Module):
 
     def graph(self, puzzle: tf.Tensor) -> RegularGraph:
         """Makes the graph of the boards `[boards, cells]`."""
-        boards, cells = puzzle.shape[0] or tf.shape(puzzle)[0], puzzle.shape[1]
-        return RegularGraph(unit_neighbours(num_digits(cells)), boards)
+        digits = num_digits(known_size(puzzle, 1))
+        return RegularGraph(unit_neighbours(digits), puzzle.shape[0] or tf.shape(puzzle)[0])
 
     def features(self, tables: dict[str, tf.Tensor], puzzle: tf.Tensor) -> tf.Tensor:
         """Looks up what every candidate is given, `[boards * candidates, embedding_size]`."""
-        digits = tf.range(1, num_digits(puzzle.shape[1]) + 1, dtype=puzzle.dtype)
+        digits = tf.range(1, num_digits(known_size(puzzle, 1)) + 1, dtype=puzzle.dtype)
         of_cell = puzzle[:, None]
         given = tf.where(of_cell == digits[:, None], THIS, tf.where(of_cell == 0, BLANK, OTHER))
         return tf.gather(tables["given"], tf.reshape(given, [-1]))

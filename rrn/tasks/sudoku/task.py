@@ -22,6 +22,7 @@ from rrn.tasks.sudoku.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, reading_scope
+from rrn.variables.shapes import known_size
 
 SEGMENT_STEPS = 8  # at most, of what is traced once
 _NETWORKS = {
@@ -68,7 +69,7 @@ def reveal(puzzle: tf.Tensor, solution: tf.Tensor, random: ExampleRandom, most: 
       puzzle, solution: digits `[examples, 81]`.
     """
     number = tf.cast(random.uniform([1], 3) * (most + 1), tf.int32)
-    draws = tf.where(puzzle == 0, random.uniform([puzzle.shape[1]], 4), 2.0)
+    draws = tf.where(puzzle == 0, random.uniform([known_size(puzzle, 1)], 4), 2.0)
     place = tf.argsort(tf.argsort(draws))
     return tf.where((place < number) & (puzzle == 0), solution, puzzle)
 
@@ -149,7 +150,8 @@ class Sudoku(Task):
           (logits `[examples, cells, num_steps, 1 + digits]`, of 0 first; the boards' state after
           the steps, None without `state`).
         """
-        network, cells = self.network, puzzle.shape[1]
+        network, puzzle = self.network, tf.convert_to_tensor(puzzle)
+        cells = known_size(puzzle, 1)
         features = network.features(encodings, puzzle)
         if state is not None:  # by node, as the features are
             state = tf.nest.map_structure(lambda x: tf.reshape(x, [-1, *x.shape[2:]]), state)

@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from rrn.compiling import xla
 from rrn.nn.gradients import custom_gradient
+from rrn.variables.shapes import known_size
 
 # Candidates are [boards, digits, bands, rows of a band, stacks, columns of a stack, size]. Those of
 # a unit lie along these axes.
@@ -70,7 +71,7 @@ def _gradients(senders, receivers, dy, units):
 
 def _each(values: tf.Tensor, units: Axes) -> Iterator[tf.Tensor]:
     """The first candidates of all units, then the second ones, and so on: each of size 1 there."""
-    for places in itertools.product(*(range(values.shape[axis]) for axis in units)):
+    for places in itertools.product(*(range(known_size(values, axis)) for axis in units)):
         of_axis = dict(zip(units, places, strict=True))
         index = [
             slice(of_axis[axis], of_axis[axis] + 1) if axis in of_axis else slice(None)

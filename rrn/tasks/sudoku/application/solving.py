@@ -262,7 +262,7 @@ class Solver:
 
     def segment(
         self, puzzles: tf.Tensor, state: RecurrentState
-    ) -> tuple[tf.Tensor, RecurrentState]:
+    ) -> tuple[tf.Tensor, RecurrentState | None]:
         """Makes the steps of a segment.
 
         Args:
@@ -274,8 +274,8 @@ class Solver:
         """
         with reading_scope():
             encoded, steps = self.task.encode({}), self.segment_steps
-            logits, state = self.task.logits(encoded, puzzles, steps, state)
-        return tf.nn.softmax(logits[:, :, -1]), state
+            logits, after = self.task.logits(encoded, puzzles, steps, state)
+        return tf.nn.softmax(logits[:, :, -1]), after
 
     def _begin_anew(self, state, places):
         """The state, where the boards of some places have made no step."""
