@@ -87,8 +87,8 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
     for puzzle, cells in zip(digits, kept, strict=True):
         puzzle[cells] = GRID[cells]
     monkeypatch.setattr(solving, "SEGMENT_STEPS", 4)
-    segments, real = [], Solver._segment
-    monkeypatch.setattr(Solver, "_segment", lambda *args: segments.append(1) or real(*args))
+    segments, real = [], Solver.segment
+    monkeypatch.setattr(Solver, "segment", lambda *args: segments.append(1) or real(*args))
     monkeypatch.setattr(tf, "function", lambda function: function)  # to count every segment
     solver = Solver(solving.PRETRAINED, 16)
     alone = [solver.solve(puzzle[None]) for puzzle in digits]
