@@ -163,15 +163,15 @@ class GraphModel(keras.Model):
             self.__dict__["_taken"] = keras.tree.pack_sequence_as(inputs, specs)
         return super().__call__(inputs, *args, **kwargs)
 
-    def export(self, filepath: Any, *args: Any, **options: Any) -> None:
-        if "input_signature" not in options:
-            if self._taken is None:
-                raise ValueError(
-                    f"{type(self).__name__}: export has to know the inputs: call the model before, "
-                    "or give input_signature=[batches.element_spec[0]]"
-                )
-            options["input_signature"] = [self._taken]
-        super().export(filepath, *args, **options)
+    def export(
+        self, filepath: Any, *args: Any, input_signature: Any = None, **options: Any
+    ) -> None:
+        if input_signature is None and self._taken is None:
+            raise ValueError(
+                f"{type(self).__name__}: export has to know the inputs: call the model before, or "
+                "give input_signature=[batches.element_spec[0]]"
+            )
+        super().export(filepath, *args, input_signature=input_signature or [self._taken], **options)
 
 
 def _any_length(value, name):

@@ -83,12 +83,13 @@ def verify_contents(
     schema, version = attributes["schema"], attributes["version"]
     schemas = {**SCHEMAS, **own}
     if schema not in schemas or version != 1:
+        own_file = f"; --schema {schema}.py names a file of your own that checks it"
         raise DataError(
             f"{path}: schema {schema!r}, version {version}; expected one of {', '.join(schemas)}, "
-            f"version 1; --schema {schema}.py names a file of your own that checks it"
+            f"version 1{'' if schema in schemas else own_file}"
         )
     try:
-        verified = schemas[schema].check(contents.datasets)
+        verified = schemas[schema].check(contents.datasets) or ()
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     return [f"schema {schema!r}, version {version}, notes {attributes['notes']!r}", *verified]

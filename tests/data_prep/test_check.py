@@ -136,6 +136,13 @@ def test_a_file_of_ones_own_is_checked_by_ones_own_validator(tmp_path, capsys):
     assert "mine.h5: test/heard[0, 0] is 0; expected who was told" in capsys.readouterr().err
 
 
+def test_a_validator_of_ones_own_may_return_nothing(tmp_path, capsys):
+    hdf5.write(tmp_path / "a.h5", {}, {"schema": "mine", "version": 1, "notes": "", "seed": 0})
+    (tmp_path / "mine.py").write_text("def check(datasets):\n    pass\n")
+    assert main(["check", str(tmp_path / "a.h5"), "--schema", str(tmp_path / "mine.py")]) == 0
+    assert capsys.readouterr().out.endswith("  schema 'mine', version 1, notes ''\n")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("lost.py", "no Python file"), ("text.txt", "no Python file"), ("empty.py", "no check in it")],
