@@ -31,6 +31,7 @@ from rrn.training.evaluation import Evaluator
 from tests.fuzz.__main__ import parser as fuzz_parser
 from tests.helpers import CPUS, load_config, make_trainer
 from tests.kills import parser as kills_parser
+from tests.together import parser as together_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -345,12 +346,17 @@ def test_data_prep_takes_every_command(arguments, monkeypatch):
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "tests.fuzz"), ids=" ".join)
 def test_the_campaign_takes_every_command(arguments):
-    assert vars(fuzz_parser().parse_args(arguments)).keys() == {"minutes", "seed", "kind"}
+    assert vars(fuzz_parser().parse_args(arguments)).keys() == {"minutes", "count", "seed", "kind"}
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "tests.kills"), ids=" ".join)
 def test_the_kills_take_every_command(arguments):
     assert kills_parser().parse_args(arguments).kills > 0
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "tests.together"), ids=" ".join)
+def test_two_at_once_takes_every_command(arguments):
+    assert together_parser().parse_args(arguments).rounds > 0
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.models.publish"), ids=" ".join)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rrn.data_prep import DataError
 from rrn.data_prep.progress import Progress
-from rrn.data_prep.writing import whole
+from rrn.data_prep.writing import whole, writing
 
 BLOCK = 1 << 18  # bytes per read
 TIMEOUT = 60  # seconds without a byte
@@ -243,7 +243,9 @@ def _fetch(url: str, part: Path) -> bool:
         arrived, progress = 0, Progress("kB downloaded", total and total // 1000)
         with part.open("ab" if have else "wb") as file:
             while block := response.read(BLOCK):
-                file.write(block)
+                with writing(part):  # a full disk is none of the server's faults
+                    file.write(block)
+                    file.flush()
                 arrived += len(block)
                 progress.show(arrived // 1000)
     return total is None or arrived == total

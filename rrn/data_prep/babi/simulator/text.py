@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rrn.data_prep.babi.stories import Story
+from rrn.data_prep.writing import whole
 
 
 def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]:
@@ -19,7 +20,8 @@ def write(directory: Path, stories: Mapping[str, Sequence[Story]]) -> list[Path]
             texts.setdefault(f"qa{story.task}_{split}.txt", []).append(format_story(story))
     paths = [directory / name for name in texts]
     for path in paths:
-        path.write_text("".join(texts[path.name]), encoding="utf-8", newline="\n")
+        with whole(path) as temporary:
+            temporary.write_text("".join(texts[path.name]), encoding="utf-8", newline="\n")
     return paths
 
 

@@ -3,6 +3,7 @@
 Whoever stops the work loses nothing that is done, and the same command goes on from there.
 """
 
+import fcntl
 import hashlib
 import mmap
 import re
@@ -50,6 +51,7 @@ class Listing:
 
     Raises:
       OSError: the file cannot be opened.
+      ValueError: another process writes it.
     """
 
     def __init__(self, folder: Path, puzzles: np.ndarray, settings: bytes):
@@ -62,6 +64,7 @@ class Listing:
         self.num_valid, self.remarks = 0, dict.fromkeys(IN_WORDS.values(), 0)
         self._file = self.path.open("a+b", buffering=0)  # a line is there as soon as it is written
         self._size = 0
+        self._lock()
         self._go_on()
 
     def __enter__(self) -> "Listing":
@@ -74,6 +77,19 @@ class Listing:
         traceback: TracebackType | None,
     ) -> None:
         self._file.close()
+
+    def _lock(self):
+        """Keeps other processes out, where the file system has locks, until the file is closed."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise ValueError(
+                f"{self.path}: another process solves this list there; wait for it, or give "
+                "another --out"
+            ) from None
+        except OSError:  # the file system has none
+            pass
 
     def _go_on(self):
         """Takes note of the lines that are there, and cuts away what is no whole line."""

@@ -1,5 +1,7 @@
 """Simulated stories as text, which is read back."""
 
+import resource
+
 import pytest
 
 from rrn.data_prep.babi.simulator import TASKS, story, text
@@ -12,6 +14,18 @@ def test_text_is_read_back_to_the_same_stories(task, tmp_path):
     (path,) = text.write(tmp_path, {"train": stories})
     assert path.name == f"qa{task}_train.txt"
     assert parse_stories(path.read_bytes(), task, path.name) == stories
+
+
+def test_a_full_disk_is_said_with_the_file_that_was_written(tmp_path):
+    """Where a file may have few bytes, it fails as it does on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"qa1_train\.txt"):
+            text.write(tmp_path, {"train": [story(1, "text", 0)]})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_text_has_the_format_of_the_archive():

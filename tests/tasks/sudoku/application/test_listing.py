@@ -107,3 +107,16 @@ def test_a_full_disk_is_named_with_its_file(found, tmp_path):
         with pytest.raises(OSError, match=r"solutions\.txt\.\w{12}\.part") as error:
             add(listing, found, 0)
         assert error.value.errno == errno.ENOSPC and len(listing.left) == COUNT
+
+
+def test_one_process_writes_the_file(found, tmp_path):
+    """Lines of two would be mixed."""
+    with Listing(tmp_path, puzzles(COUNT), b"") as listing:
+        add(listing, found, *range(3))
+        with pytest.raises(ValueError, match=r"solutions\.txt\..*\.part: another process solves"):
+            Listing(tmp_path, puzzles(COUNT), b"")
+        add(listing, found, *range(3, COUNT))
+        listing.finish()
+    assert len(lines(tmp_path)) == COUNT
+    with Listing(tmp_path, puzzles(COUNT), b"") as listing:  # the next one may
+        assert len(listing.left) == COUNT
