@@ -24,6 +24,7 @@ from rrn.distribute.cluster import (
     PROBE_SECONDS,
     REFUSED,
     Cluster,
+    begin_to_import,
     describe,
     find_missing,
     has_ended,
@@ -44,10 +45,8 @@ def running(cluster: Cluster) -> Iterator[None]:
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
     """
-    # All of them are forked from one process that has imported TensorFlow, and done nothing else.
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["rrn.fast_start", __name__])
-    processes = []
+    begin_to_import()
+    server, processes = multiprocessing.get_context("forkserver"), []
     try:
         for role, index, address in cluster.processes("ps", "worker") if cluster.local else ():
             member = dataclasses.replace(cluster, role=role, index=index)

@@ -7,6 +7,7 @@ of training.
 import contextlib
 import importlib
 
+from rrn.distribute.cluster import begin_to_import
 from rrn.files.weights_file import read_weights
 from rrn.training.files import Files, read_files
 from rrn.training.identity import RUN, identity
@@ -58,6 +59,8 @@ def carry_out(request: Request, files: Files) -> None:
     Raises:
       ValueError, ConnectionError, FloatingPointError, SystemExit: see `run`.
     """
+    if request.trains and request.cluster and request.cluster.local:
+        begin_to_import()  # beside this process
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
     from rrn.distribute import keep_freed_memory, serve
     from rrn.training.evaluate import evaluate, follow
