@@ -10,7 +10,8 @@ from rrn.tasks.report import Quantity
 if TYPE_CHECKING:  # only drawing needs it
     from matplotlib.figure import Figure
 
-RUN = {"update", "run", "seconds", "examples_per_second", "split", "stage"}  # no metrics
+RUN = {"update", "run", "seconds", "examples_per_second", "split", "stage", "ended_early"}
+MEMORY = "peak_memory/"  # of a run, too, and no metric
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
 FEW = 30  # points that are marked: one alone makes no line
 TOGETHER = 8  # so many curves can be told apart in one panel
@@ -120,7 +121,7 @@ def _by_kind(lines, quantities):
     """Kind -> {curve's name: [(update, value)]}; what no line has is left out."""
     kinds = {}
     for line in lines:
-        for name in line.keys() - RUN:
+        for name in (name for name in line.keys() - RUN if not name.startswith(MEMORY)):
             before, slash, label = name.partition("/")
             kind, values = before + slash, line[name]
             quantity = _quantity(kind, quantities)
