@@ -1,14 +1,12 @@
 """The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
 
-import argparse
 import importlib
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import Parser, error_line, escape_output
 from rrn.data_prep.finding import find
 from rrn.data_prep.options import check_options
 
@@ -18,14 +16,6 @@ COMMANDS = {
 }
 
 SMALLER = "fewer or smaller examples need less"
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything here does."""
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
-        sys.exit(2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
