@@ -200,13 +200,14 @@ def _settings(texts):
     """All combinations of FIELD=VALUE,VALUE; commas within brackets are of a value."""
     choices = {}
     for text in texts:
-        field, equals, values = text.partition("=")
-        if not (field and equals and values) or field in choices or field == "seed":
+        field, _, values = text.partition("=")
+        values = re.split(r",(?![^(\[{]*[)\]}])", values)
+        if not all([field, *values]) or field in choices or len({*values}) < len(values):
             raise UsageError(
                 f"--set {text}: expected a field of the config and its values, such as "
-                "train.learning_rate=1e-3,2e-3, each field once; seeds are --seeds"
+                "train.learning_rate=1e-3,2e-3, each of them once"
             )
-        choices[field] = re.split(r",(?![^(\[{]*[)\]}])", values)
+        choices[field] = values
     return [
         tuple(zip(choices, those, strict=True)) for those in itertools.product(*choices.values())
     ]
@@ -249,6 +250,8 @@ def sweep(arguments: Sequence[str] | None = None) -> int:
     if not 1 <= options.parallel <= MOST:
         raise UsageError(f"--parallel {options.parallel}: expected 1 to {MOST}")
     settings, seeds = _settings(options.set), _seeds(options.seeds)
+    if "seed" in dict([*common, *settings[0]]):
+        raise UsageError("seed: this field is given by --seeds, such as --seeds 0,1,2")
     runs = plan(options.config, common, settings, seeds, workdir)
     for devices in options.devices:
         Request(read_config(options.config), options.config, workdir, devices=devices).check()
@@ -281,5 +284,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     escape_output()
     for number in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as SIGHUP is under nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     sys.exit(main())
