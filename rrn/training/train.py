@@ -212,8 +212,8 @@ class Training:
                 early = ended.name
             self.progress.validation(num_done, loss, results.metrics, early)
             if early:
-                lowest = f"{float(patience.lowest):.4g} for {limit} validations (train.patience)"
-                print(f"update {num_done}  stage {early} ends: no error below {lowest}", flush=True)
+                why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
+                print(f"update {num_done}  stage {early} ends by {why}", flush=True)
             if trainer.sampler:
                 trainer.sampler.take(results)
                 self.progress.shares(num_done, trainer.shares())

@@ -209,7 +209,8 @@ def test_a_stage_that_gets_no_better_ends_early_and_the_next_one_begins(tmp_path
     lines = training.setup.workdir.metrics()
     assert [line["update"] for line in lines if "split" in line] == [*range(3, 25, 3), 30]
     assert ended_early(lines) == {"second": 24}
-    assert "update 24  stage second ends: no error below 8 for 2 " in capsys.readouterr().out
+    said = "update 24  stage second ends by train.patience=2: its lowest error stays 8\n"
+    assert said in capsys.readouterr().out
     for stage, update in ("first", 12), ("second", 24), ("third", 30):
         with h5py.File(tmp_path / f"weights_{stage}.h5") as file:
             assert file.attrs["update"] == update
