@@ -21,6 +21,7 @@ Modules:
   main: the program
   __main__: the command `rrn`, and `python -m rrn`
   compare: one page for several runs: a program
+  sweep: several seeds and settings of a config, and their mean results: a program
   doctor: which devices TensorFlow can use here, and what is missing: a program
   lazy: packages whose imports of TensorFlow wait until a name is used
   fast_start: what programs import first: TensorFlow without Keras

@@ -69,6 +69,11 @@ def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experimen
     return config
 
 
+def run_name(name: str) -> str:
+    """Names the folder of a run: babi_quick for configs/babi.py:quick."""
+    return re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
+
+
 def find_file(path: str) -> str | None:
     """Finds a config file; None if there is none.
 

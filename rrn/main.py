@@ -15,7 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 from absl import app, flags, logging
 
-from rrn.config_file import UsageError, read_config, split_arguments
+from rrn.config_file import UsageError, read_config, run_name, split_arguments
 from rrn.data_prep.failures import error_line, escape_output
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -95,12 +95,15 @@ STARTUP_TIMEOUT = flags.DEFINE_float(
 RESTART = flags.DEFINE_bool(
     "restart", False, "Train from the start; what is in the workdir moves to a new folder there."
 )
+PROFILE = flags.DEFINE_integer(
+    "profile", 0, "Record so many updates, after the first, for TensorBoard's profiler; 0: none."
+)
 
 
 def main(changes):
     """Runs what the flags ask for, with these changes of the config."""
     name = CONFIG.value.removeprefix(f"{ROOT}/")
-    workdir = WORKDIR.value or "runs/" + re.sub(r"\.py:?", "_", os.path.basename(name)).strip("_")
+    workdir = WORKDIR.value or f"runs/{run_name(name)}"
     try:
         config = read_config(CONFIG.value, changes)
         from rrn.distribute import find_cluster
@@ -121,6 +124,7 @@ def main(changes):
             startup_timeout=STARTUP_TIMEOUT.value,
             restart=RESTART.value,
             jit=JIT.value,
+            profile=PROFILE.value,
         )
         run(request)
     except UsageError as error:

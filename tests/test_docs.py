@@ -22,6 +22,7 @@ import pytest
 import tensorflow as tf
 import yaml
 
+from rrn import sweep
 from rrn.data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
 from rrn.models import hub, publish
@@ -305,7 +306,7 @@ def commands(*start):
 def test_every_command_is_of_a_program_that_is_tried_here():
     modules = r"data_prep|rrn\.models\.(publish|hub)|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
-    modules += r"|rrn\.doctor|tests\.fuzz|tests\.kills"
+    modules += r"|rrn\.doctor|rrn\.sweep|tests\.fuzz|tests\.kills"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
@@ -374,6 +375,14 @@ def test_hub_takes_every_command(arguments, monkeypatch):
     monkeypatch.setattr(hub, "write_folder", lambda **options: taken.append(options))
     assert hub.main(arguments) == 0
     assert (ROOT / taken[0]["weights"]).exists()
+
+
+@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.sweep"), ids=" ".join)
+def test_sweep_takes_every_command(arguments, monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(sweep, "make_runs", lambda runs, places: made.extend(runs) or [])
+    assert sweep.main([*arguments, f"--workdir={tmp_path}"]) == 0
+    assert len(made) >= 2
 
 
 OF_BENCHMARKS = [c for c in commands("python", "-m") if c[0].startswith("benchmarks.")]

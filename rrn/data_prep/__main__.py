@@ -4,15 +4,13 @@ from rrn.data_prep.interruption import interruption
 
 if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()
-import argparse
 import importlib
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import Parser, error_line, escape_output
 from rrn.data_prep.finding import find
 from rrn.data_prep.options import check_options
 
@@ -22,14 +20,6 @@ COMMANDS = {
 }
 
 SMALLER = "fewer or smaller examples need less"
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything here does."""
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
-        sys.exit(2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ The line is `error: FILE or FLAG or FIELD: what was found; what would be right`.
 foreseen is a mistake of the program and keeps its traceback.
 """
 
+import argparse
 import errno
 import io
 import os
@@ -14,6 +15,7 @@ import tarfile
 import traceback
 import zipfile
 import zlib
+from typing import NoReturn
 
 FORESEEN = (
     ArithmeticError,  # a number that is not finite, or too large for what takes it
@@ -30,6 +32,14 @@ STANDARD_LIBRARY = os.path.dirname(os.__file__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 AGAIN = "make room there, and give the same command again"
 SMALLER = "a smaller batch_size or a smaller model needs less"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything here does."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
+        sys.exit(2)
 
 
 def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:

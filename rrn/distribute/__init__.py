@@ -1,7 +1,7 @@
 """Training on several devices and on several machines.
 
 Modules:
-  devices: names of the towers' devices from a flag; the CPU's memory
+  devices: names of the towers' devices from a flag; their memory
   towers: one tower: the losses of its own batch and their gradients, on its own device
   gradients: the average of the towers' gradients
   sharding: which parameter server holds which rows of which variable

@@ -1,10 +1,11 @@
-"""Names of the towers' devices from a flag; the CPU's memory."""
+"""Names of the towers' devices from a flag; their memory."""
 
 import ctypes
 import os
 import platform
 import re
-from collections.abc import Sequence
+import resource
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -30,6 +31,25 @@ def keep_freed_memory() -> None:
         libc.mallopt(M_ARENA_MAX, 1)  # arenas of other threads give memory back in any case
         libc.mallopt(M_TRIM_THRESHOLD, -1)  # never
         libc.mallopt(M_MMAP_THRESHOLD, 2**25)  # the most it takes
+
+
+def peak_memory(devices: Sequence[str]) -> dict[str, int]:
+    """Finds the most memory that has been in use at a time, in bytes.
+
+    Returns:
+      For each GPU among the devices, as "GPU:0", what its tensors took. Where there is none,
+      "process": what this process took of the machine's memory.
+    """
+    if gpus := [device.removeprefix("/device:") for device in devices if "GPU" in device]:
+        return {gpu: tf.config.experimental.get_memory_info(gpu)["peak"] for gpu in gpus}
+    return {"process": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}  # as Linux counts
+
+
+def format_memory(peaks: Mapping[str, int]) -> str:
+    """Writes what `peak_memory` found, as 1.25 GiB, or each GPU's where there are several."""
+    names = [f"{name} " if len(peaks) > 1 else "" for name in peaks]
+    sizes = [f"{size / 2**30:.2f} GiB" for size in peaks.values()]
+    return ", ".join(map("".join, zip(names, sizes, strict=True)))
 
 
 def cpu_beside(device: str) -> str:

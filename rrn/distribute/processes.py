@@ -11,7 +11,6 @@ import multiprocessing.connection
 import multiprocessing.forkserver
 import os
 import re
-import signal
 import socket
 import sys
 import threading
@@ -24,9 +23,9 @@ from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
     REFUSED,
-    STOPPING,
     Cluster,
     Process,
+    begin_to_import,
     describe,
     find_missing,
     has_ended,
@@ -52,12 +51,10 @@ def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
     Yields:
       A function that finds which of the processes that this one has started have ended.
     """
-    # All of them are forked from one process that has imported TensorFlow, and done nothing else.
+    begin_to_import()
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["rrn.fast_start", __name__])
     processes, members = [], cluster.processes("ps", "worker") if cluster.local else []
     try:
-        _start_deaf()
         for role, index, address in members:
             member = dataclasses.replace(cluster, role=role, index=index)
             name = f"{role} {index} ({address}, process {{}})"
@@ -76,21 +73,6 @@ def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
             process.kill()
         for process in processes:
             process.join()
-
-
-def _start_deaf():
-    """Starts the process whose forks the cluster's are. They hear none of the signals to stop.
-
-    Some signals come to all processes of a terminal or of a job. A process keeps ignoring what the
-    one that has started it ignored.
-    """
-    ours = {number: signal.getsignal(number) for number in STOPPING}
-    leave_signals_to_chief()
-    try:
-        multiprocessing.forkserver.ensure_running()
-    finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
 
 
 def _serve_parent(cluster):

@@ -21,6 +21,7 @@ Modules:
   checkpoints: the states of training on disk
   workdir: the folder of a run and its files
   progress: the lines that a run prints, metrics.jsonl, TensorBoard; how it is stopped
+  profiling: a profile of some updates, for TensorBoard
   curves: the figures of a run's metrics over its updates
   provenance: how results were made: when, on what, with which program
   page: report.html: results, examples, figures, config and variables

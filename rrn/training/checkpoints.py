@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from rrn.training.stages import Patience
 from rrn.variables.reading import Variable
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _tidy(folder):
 
 
 class Checkpoints:
-    """Saves a trainer's variables, slots and update, and the lowest validation error so far.
+    """Saves a trainer's variables, slots and update, the best validation error and the patience.
 
     The first is written before the first update, so that a run without any is a damaged one.
     Another is due every `every_updates` updates or `every_seconds` seconds, whichever comes
@@ -170,16 +171,19 @@ class Checkpoints:
         self.best_error = tf.Variable(infinite, trainable=False, name="best_error")
         with tf.device("CPU:0"):  # no other device has strings
             run = tf.Variable(tf.constant(self._run), trainable=False, name="run")
+        self.patience = Patience()
         state = {"trainer": trainer, "best_error": self.best_error}
-        checkpoint = tf.train.Checkpoint(**state, run=run)
+        state |= {"run": run, "patience": self.patience}
+        checkpoint = tf.train.Checkpoint(**state)
         _tidy(self._folder / "last")
         _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
         self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if not self.latest:
             return self.save()
-        has_run = written_by(self.latest) is not None
-        saved = checkpoint if has_run else tf.train.Checkpoint(**state)
+        names = tf.train.load_checkpoint(self.latest).get_variable_to_shape_map()
+        there = {name.partition("/")[0] for name in names}  # not all in those of earlier checkouts
+        saved = tf.train.Checkpoint(**{n: part for n, part in state.items() if n in there})
         try:
             saved.restore(self.latest, self._options).assert_consumed()
         except (AssertionError, ValueError) as error:

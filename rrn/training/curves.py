@@ -15,8 +15,9 @@ if TYPE_CHECKING:  # only drawing needs it
 Lines = Sequence[Mapping[str, Any]]  # of metrics.jsonl
 Plots = dict[str, dict[str, list[tuple[int, float]]]]  # title -> curve's name -> (update, value)
 
-NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage"}
+NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage", "ended_early"}
 NO_METRICS |= {"validation_error"}  # which is one of them
+MEMORY = "peak_memory/"  # of a run, too, and no metric
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}
 FEW = 30  # points that are marked: one alone makes no line
 TOGETHER = 8  # so many curves can be told apart in one panel
@@ -198,7 +199,11 @@ def plots(lines: Lines, report: Report) -> Plots:
 
 def _numbers(line):
     """(name, value) of a line's metrics; a validation's "loss" is that of the last step."""
-    metrics = {name: value for name, value in line.items() if name not in NO_METRICS}
+    metrics = {
+        name: value
+        for name, value in line.items()
+        if name not in NO_METRICS and not name.startswith(MEMORY)
+    }
     if "mean_loss" in metrics and "loss" in metrics:
         last = metrics.pop("loss")
         if not (last and math.isclose(last, metrics["mean_loss"] or 0, rel_tol=1e-5)):

@@ -6,13 +6,15 @@ Here is also how it is stopped.
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.distribute.devices import format_memory, peak_memory
 from rrn.tasks.report import Results
+from rrn.training.curves import MEMORY
 from rrn.training.identity import RUN
 from rrn.training.workdir import Workdir
 
@@ -91,11 +93,19 @@ class Progress:
       num_updates: the number of updates of the whole run.
       batch_size: the number of examples of an update.
       run: the name of the run's identity, which is in every line of metrics.jsonl.
+      devices: this process's, whose memory is reported.
     """
 
-    def __init__(self, workdir: Workdir, num_updates: int, batch_size: float, run: str):
+    def __init__(
+        self,
+        workdir: Workdir,
+        num_updates: int,
+        batch_size: float,
+        run: str,
+        devices: Sequence[str],
+    ):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
-        self.run = run
+        self.run, self.devices = run, devices
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._started = self._reported_at = time.monotonic()
         self._reported_update = 0
@@ -117,28 +127,34 @@ class Progress:
         self.start(update)
         metrics = {name: np.asarray(value).tolist() for name, value in means.items()}
         named = {"stage": stage} if stage else {}
-        self._write(update, {**named, "examples_per_second": rate, **metrics}, "train")
+        peaks = peak_memory(self.devices)
+        memory = {f"{MEMORY}{name}": size for name, size in peaks.items()}
+        self._write(update, {**named, "examples_per_second": rate, **memory, **metrics}, "train")
         left = (self.num_updates - update) * self.batch_size / rate
         parts = [f"update {update}/{self.num_updates}", *named.values()]
         parts += [f"{name} {metrics[name]:.4f}" for name in _shown(metrics)]
-        parts += [f"{rate:,.0f} examples/s", f"{_clock(left)} left"]
+        parts += [f"{rate:,.0f} examples/s", format_memory(peaks), f"{_clock(left)} left"]
         print("  ".join(parts), flush=True)
 
     def compilation(self, stage: str) -> None:
         """Reports the first update of a stage, in whose time XLA has compiled it."""
         report_compilation(f"stage {stage}", time.monotonic() - self._reported_at)
 
-    def validation(self, update: int, loss: float, results: Results) -> None:
+    def validation(
+        self, update: int, loss: float, results: Results, ended_early: str | None = None
+    ) -> None:
         """Reports a validation.
 
         Args:
           loss: the mean over the examples and all steps.
+          ended_early: the stage that it ends for lack of patience.
         """
         line = {
             "split": "valid",
             "mean_loss": loss,
             "validation_error": results.error,
             **results.metrics,
+            **({"ended_early": ended_early} if ended_early else {}),
         }
         self._write(update, line, "valid")
         numbers = "  ".join(

@@ -5,9 +5,10 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rrn.distribute.devices import lacking_gpus
+from rrn.distribute.devices import format_memory, lacking_gpus
 from rrn.doctor import describe_machine
 from rrn.files.weights_file import Weights
+from rrn.training.curves import MEMORY
 from rrn.training.identity import program
 from rrn.training.setup import Setup
 
@@ -25,8 +26,10 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
       "date" (UTC); "update", that of the weights, and "validation", what is known of theirs: "of",
       what their "error" is, and of a run's own the number of validations, "count", and the
       "best_error" of them with its "best_update"; of a run's own "training_seconds", without the
-      times in which it was stopped, and "examples_per_second", the median; "devices", and what is
-      "lacking" where CPU devices stand in for GPUs; the "processor", the "gpus", and versions.
+      times in which it was stopped, "examples_per_second", the median, "peak_memory" in bytes (see
+      `rrn.distribute.devices.peak_memory`), and "ended_early", the updates at which stages ended
+      for lack of patience; "devices", and what is "lacking" where CPU devices stand in for GPUs;
+      the "processor", the "gpus", and versions.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     devices = list(setup.machines.evaluation_devices)
@@ -65,7 +68,33 @@ def _of_training(lines):
         return {}
     # A run that goes on counts from zero again.
     ends = [a for a, b in zip(seconds, [*seconds[1:], -1.0], strict=True) if b < a]
-    return {"training_seconds": sum(ends), "examples_per_second": rates[len(rates) // 2]}
+    names = dict.fromkeys(name for line in lines for name in line if name.startswith(MEMORY))
+    return {
+        "training_seconds": sum(ends),
+        "examples_per_second": rates[len(rates) // 2],
+        "peak_memory": {n.removeprefix(MEMORY): max(_numbers(lines, n), default=0) for n in names},
+        "ended_early": ended_early(lines),
+    }
+
+
+def ended_early(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Finds the stages that have ended for lack of patience, and have not gone on with more of it.
+
+    Args:
+      lines: of metrics.jsonl.
+
+    Returns:
+      Stage -> the update at which it ended.
+    """
+    ended = {}
+    for line in lines:
+        if "ended_early" in line:
+            ended[line["ended_early"]] = line["update"]
+        elif "split" not in line and "stage" in line:
+            ended.pop(line["stage"], None)
+        elif "split" not in line:  # the only stage goes on
+            ended.clear()
+    return ended
 
 
 def _numbers(lines, name):
@@ -119,6 +148,10 @@ def in_words(made: Made) -> list[str]:
     if "training_seconds" in made:
         minutes, rate = made["training_seconds"] / 60, made["examples_per_second"]
         said.append(f"Training took {minutes:,.1f} minutes, at {rate:,.0f} examples/s")
+        if made["peak_memory"]:
+            said[-1] += f", and at most {format_memory(made['peak_memory'])} of memory"
+        for stage, update in made["ended_early"].items():
+            said.append(f"Stage {stage} ended early, at update {update:,}")
     hardware = "; ".join([*made["gpus"], made["processor"]])
     said.append(f"Evaluated on {', '.join(made['devices'])} of {hardware}")
     commit = f" at commit {made['commit']}" if made["commit"] else ""

@@ -11,6 +11,7 @@ from rrn.distribute.cluster import Cluster
 
 MODES = "train", "evaluate", "variables", "export"
 MOST_TOWERS = 256
+MOST_PROFILED = 1_000  # updates: a profile of many is too large to be looked at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Request:
       restart: train from the start, and move what is in `workdir` to a new folder in it.
       jit: whether XLA compiles what runs on the towers: "on", "off", or "auto", which means on
         GPUs.
+      profile: how many updates TensorBoard's profiler records; 0 for none.
     """
 
     config: Experiment
@@ -50,6 +52,7 @@ class Request:
     startup_timeout: float = 60.0
     restart: bool = False
     jit: str = "auto"
+    profile: int = 0
 
     @property
     def role(self) -> str | None:
@@ -84,6 +87,16 @@ class Request:
         if not 0 < self.startup_timeout <= 86_400:
             raise ValueError(
                 f"--startup_timeout={self.startup_timeout}: expected above 0 to 86,400 seconds"
+            )
+        if not 0 <= self.profile <= MOST_PROFILED:
+            raise ValueError(
+                f"--profile={self.profile}: expected 0 to {MOST_PROFILED:,} updates; 0 is none"
+            )
+        if self.profile and (self.mode != "train" or self.cluster):
+            what = "a cluster" if self.cluster else f"--mode={self.mode}"
+            raise ValueError(
+                f"--profile={self.profile} records updates of a training on one machine; "
+                f"{what} has none"
             )
         num_towers = _check_devices(self.devices)
         if self.cluster:

@@ -17,6 +17,7 @@ from rrn.training.files import Files
 from rrn.training.identity import digest, of_parts
 from rrn.training.inspect import write_variables
 from rrn.training.machines import make_machines
+from rrn.training.profiling import Profile
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
@@ -70,7 +71,7 @@ def train(request: Request, files: Files) -> None:
         write_variables(setup, trainer, towers)
         updates = machines.update_maker(trainer, arrays, config.seed)
         training = Training(setup, trainer, updates, arrays, checkpoints)
-        with StopRequest() as stop:
+        with StopRequest() as stop, training.profile:
             training.run(inputs, stop)
         if stop.requested:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
@@ -111,8 +112,13 @@ class Training:
         self.config, valid = setup.request.config.train, setup.arrays(setup.data, "valid")
         self.evaluator = setup.evaluator(valid, self.config.validation_examples)
         self.progress = Progress(
-            setup.workdir, trainer.plan.num_updates, updates.batch_size, digest(setup.identity)
+            setup.workdir,
+            trainer.plan.num_updates,
+            updates.batch_size,
+            digest(setup.identity),
+            setup.machines.evaluation_devices,
         )
+        self.profile = Profile(setup.workdir / "events", setup.request.profile)
 
     def run(self, inputs: Sequence[tf.data.Dataset], stop: StopRequest) -> None:
         """Makes the updates that are left, up to a request to stop.
@@ -124,24 +130,26 @@ class Training:
           FloatingPointError: a loss, a gradient or a weight is not finite.
         """
         trainer, plan, checkpoints = self.trainer, self.trainer.plan, self.checkpoints
-        num_done, compiled = int(trainer.update), set()
+        drawn, compiled = int(trainer.update), set()
         settings = {"shares": None, "options": {}}
         self.updates.use(inputs, settings)
-        if trainer.shares() and not num_done:  # the first batches are drawn by error, too
+        if trainer.shares() and not drawn:  # the first batches are drawn by error, too
             self.validate()
-        self.progress.start(num_done)
-        while num_done < plan.num_updates and not stop.requested:
-            if settings != trainer.input_settings():
+        while not stop.requested and (num_done := self._go_on_at()) < plan.num_updates:
+            if (num_done, trainer.input_settings()) != (drawn, settings):
                 settings = trainer.input_settings()
                 inputs = self.setup.inputs(self.arrays, num_done, **settings)
                 self.updates.use(inputs, settings)
+            self.progress.start(num_done)
             stage = plan.stage(num_done).name
             compiles = self.setup.compiled and stage not in compiled
             compiled.add(stage)
             with refusals(f"stage {stage}"):
                 count = 1 if compiles else self._until_pause(num_done)
+                count = self.profile.begin(num_done, count)
                 means, bad_update = self.updates.train(count)
-            num_done = int(trainer.update)
+            drawn = num_done = int(trainer.update)
+            self.profile.made(num_done, count)
             # Before anything is written: what is on disk stays good.
             if bad_update >= 0:
                 raise self._not_finite(bad_update + 1, "the loss or its gradient")
@@ -155,8 +163,19 @@ class Training:
                 self.validate()
             if checkpoints.due():
                 checkpoints.save()
-            self.progress.start(num_done)
         checkpoints.save()
+
+    def _go_on_at(self):
+        """The update at which training goes on, behind what is left of a stage that ends early."""
+        trainer, patience = self.trainer, self.checkpoints.patience
+        num_done = int(trainer.update)
+        if num_done > trainer.plan.stage(num_done).first and patience.lost(self.config.patience):
+            num_done += trainer.plan.updates_left(num_done)
+            if num_done < trainer.plan.num_updates:
+                trainer.update.assign(num_done)
+        if num_done == trainer.plan.stage(num_done).first:
+            patience.begin()
+        return num_done
 
     def _until_pause(self, num_done):
         """How many updates come before something else is to be done."""
@@ -179,13 +198,22 @@ class Training:
           FloatingPointError: the loss or the error is not finite.
         """
         setup, trainer, checkpoints = self.setup, self.trainer, self.checkpoints
+        patience, limit = checkpoints.patience, self.config.patience
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = self.evaluator.results()
             num_done = int(trainer.update)
             if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
                 raise self._not_finite(num_done, "the validation's loss or error")
-            self.progress.validation(num_done, loss, results)
+            patience.take(results.error)
+            ended, early = trainer.plan.finished(num_done), None
+            if not ended and patience.lost(limit):
+                ended = trainer.plan.stage(num_done)
+                early = ended.name
+            self.progress.validation(num_done, loss, results, early)
+            if early:
+                why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
+                print(f"update {num_done}  stage {early} ends by {why}", flush=True)
             if trainer.sampler:
                 trainer.sampler.take(results)
                 self.progress.shares(num_done, trainer.shares(), self.evaluator.report.group_name)
@@ -195,8 +223,8 @@ class Training:
             contents = setup.variables, {**setup.about, **reached}, setup.task.constants
             if best:
                 save_weights(setup.workdir / "weights.h5", *contents)
-            if setup.stages and (stage := trainer.plan.finished(num_done)):
-                save_weights(setup.stage_weights(stage.name), *contents)
+            if setup.stages and ended:
+                save_weights(setup.stage_weights(ended.name), *contents)
         if best:
             checkpoints.save_best(error)
 

@@ -5,10 +5,12 @@
     config.json     the config, every field, "config", its name, and "run": the data's digest and
                     the program; see `rrn.training.identity`
     metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
-                    (since this process began to train), "examples_per_second", "loss", ...}, means
-                    since the line before, and in stages "stage"; validation: {"update", "run",
+                    (since this process began to train), "examples_per_second", "peak_memory/..."
+                    (in bytes, so far: of each GPU, or of the process), "loss", ...}, means since
+                    the line before, and in stages "stage"; validation: {"update", "run",
                     "seconds", "split": "valid", "mean_loss" (over all steps), "validation_error"
-                    (by which the best weights are chosen), the task's metrics}
+                    (by which the best weights are chosen), the task's metrics}, and "ended_early",
+                    the stage that ends for lack of patience
     validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid",
                     "mean_loss", "validation_error", the task's metrics}
     results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
@@ -25,7 +27,8 @@
     figures/*.png   the results, and over the updates those of training.png and validation.png
     report.html     all of this to look at in a browser, and examples step by step, in one file;
                     `python -m rrn.compare` makes one page of several runs
-    events/         TensorBoard's scalars, and in update_*/ the graphs of `--mode variables`
+    events/         TensorBoard's scalars, in update_*/ the graphs of `--mode variables`, and in
+                    plugins/profile/ what --profile has recorded
 
 A number that is not finite is null in all of them, as JSON has none.
 """
@@ -345,7 +348,7 @@ def _longest_rising(numbers):
 def _is_metric(item):
     """Whether a line of metrics may have such a name and value."""
     name, value = item
-    if name in ("split", "stage", RUN):
+    if name in ("split", "stage", "ended_early", RUN):
         return isinstance(value, str)
     if isinstance(value, dict):
         return all(map(_is_metric, value.items()))

@@ -1,16 +1,18 @@
 """From the --devices flag to towers' devices; the tests' process has four logical CPUs."""
 
 import platform
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from absl import logging
 
 from rrn.distribute import devices
-from rrn.distribute.devices import parse_devices
+from rrn.distribute.devices import format_memory, parse_devices, peak_memory
 
 CPUS = [f"/device:CPU:{i}" for i in range(4)]
 
@@ -276,3 +278,14 @@ def test_freed_memory_is_kept_without_page_faults():
     without, kept = map(int, done.stdout.split())
     assert without > 10_000  # of 65,536 pages written to
     assert kept < 100
+
+
+def test_the_peak_of_memory_is_each_gpus_or_the_process(monkeypatch):
+    said = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak_memory(CPUS[:1]) == {"process": pytest.approx(1024 * int(said[1]), rel=0.05)}
+    info = {"GPU:0": {"peak": 2**31, "current": 1}, "GPU:1": {"peak": 2**29, "current": 2}}
+    monkeypatch.setattr(devices.tf.config.experimental, "get_memory_info", info.get)
+    peaks = peak_memory(["/device:GPU:0", "/device:GPU:1"])
+    assert peaks == {"GPU:0": 2**31, "GPU:1": 2**29}
+    assert format_memory(peaks) == "GPU:0 2.00 GiB, GPU:1 0.50 GiB"
+    assert format_memory({"process": 2**30}) == "1.00 GiB"

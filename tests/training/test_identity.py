@@ -34,6 +34,8 @@ def test_what_makes_a_run_another():
     assert differences(one, identity(FIELDS, "d2")) == ["  run.data_sha256: d1 there, d2 wanted"]
     other = {**one, "run": {**one["run"], "commit": "c2", "tensorflow": "9"}}
     assert differences(one, other) == [] and digest(one) == digest(other)
+    patient = identity({**FIELDS, "train": {**FIELDS["train"], "patience": 3}}, "d1")
+    assert differences(one, patient) == [] and digest(one) == digest(patient)
     assert [line.split()[0] for line in program_differences(one, other)] == [
         "run.commit:",
         "run.tensorflow:",

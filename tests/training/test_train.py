@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import types
 
 import h5py
@@ -18,7 +19,9 @@ from rrn.training import Request, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.files import read_files
 from rrn.training.machines import make_machines
+from rrn.training.provenance import ended_early
 from rrn.training.setup import set_up
+from rrn.training.stages import stage_names
 from rrn.training.train import Training
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
@@ -31,11 +34,14 @@ def config(small_babi_h5):
 
 
 @pytest.mark.slow
-def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(config, tmp_path):
+def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(
+    config, tmp_path, capsys
+):
     train = {"num_updates": 10, "learning_rate": 1e-9, "ema_decay": 0.9}
     every = {"log_every_updates": 5, "evaluate_every_updates": 10, "checkpoint_every_updates": 4}
     config = replace(config, train={**train, **every})
-    request = Request(config, "babi", tmp_path, devices="cpu", weights=tmp_path / "given.h5")
+    given = tmp_path / "given.h5"
+    request = Request(config, "babi", tmp_path, devices="cpu", weights=given, profile=6)
     shown = dataclasses.replace(request, mode="variables")
     variables = set_up(shown, read_files(shown), make_machines(shown)).variables
     given = [tf.Variable(tf.random.normal(v.shape), name=v.name[:-2]) for v in variables]
@@ -46,13 +52,23 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
         np.testing.assert_allclose(variable, value, atol=1e-6)
     kept = {path.stem for path in (tmp_path / "checkpoints" / "last").glob("*.index")}
     assert kept == {"ckpt-8", "ckpt-10"}
+    # The first update is traced, the next are recorded, across what comes between them.
+    said = f"profile of updates 2 to 7: tensorboard --logdir {tmp_path / 'events'} "
+    assert said in capsys.readouterr().out
+    (profile,) = (tmp_path / "events").glob("plugins/profile/*/*.xplane.pb")
+    assert profile.stat().st_size > 1000
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert all(row["peak_memory/process"] > 2**27 for row in rows if "split" not in row)
+    made = json.loads((tmp_path / "results.json").read_text())["made"]
+    assert made["peak_memory"] == {"process": rows[-2]["peak_memory/process"]}
+    assert made["ended_early"] == {}
 
 
 def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
     trainer = types.SimpleNamespace(update=update, averages=None, sampler=None)
-    progress = types.SimpleNamespace(validation=lambda update, loss, metrics: None)
+    progress = types.SimpleNamespace(validation=lambda update, loss, metrics, ended_early: None)
     evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
     checkpoints.track(tf.train.Checkpoint(update=update))
     trainer.plan = types.SimpleNamespace(finished=lambda update: None)
@@ -66,6 +82,7 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
             task=types.SimpleNamespace(constants={}),
         )
         training = types.SimpleNamespace(
+            config=line_config(),
             setup=setup,
             trainer=trainer,
             evaluator=evaluator,
@@ -85,8 +102,11 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
         assert kept == expected
 
 
-def line_training(folder, results, make_updates, **fields):
-    """`Training` of `LineTask` without its data, with checkpoints after every update."""
+def line_training(folder, evaluate, make_updates, inputs=None, **fields):
+    """`Training` of `LineTask` without its data, with checkpoints after every update.
+
+    `evaluate` is a function: trainer -> a validation's results.
+    """
     config = line_config(
         checkpoint_every_updates=1, log_every_updates=1, evaluate_every_updates=3, **fields
     )
@@ -98,14 +118,17 @@ def line_training(folder, results, make_updates, **fields):
         about={"config": "line"},
         identity={"config": "line"},
         compiled=False,
-        request=types.SimpleNamespace(config=types.SimpleNamespace(train=config)),
+        inputs=inputs,
+        machines=types.SimpleNamespace(evaluation_devices=CPUS[:1]),
+        request=types.SimpleNamespace(config=types.SimpleNamespace(train=config), profile=0),
         data=None,
-        stages=(),
+        stages=stage_names(config),
+        stage_weights=lambda stage: folder / f"weights_{stage}.h5",
         task=task,
         variables=trainer.model_variables,
         workdir=Workdir(folder),
         arrays=lambda data, split: None,
-        evaluator=lambda *_: types.SimpleNamespace(results=lambda: results),
+        evaluator=lambda *_: types.SimpleNamespace(results=lambda: evaluate(trainer)),
     )
     return Training(setup, trainer, make_updates(trainer), None, checkpoints)
 
@@ -126,7 +149,7 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
         return types.SimpleNamespace(use=use, train=train, batch_size=2)
 
     results = Results(metrics={}, error=0.0), np.nan
-    training = line_training(tmp_path, results, make_updates)
+    training = line_training(tmp_path, lambda trainer: results, make_updates)
     trainer = training.trainer
     said, good = {
         "weight": (f"update 2: {trainer.model_variables[0].name[:-2]}: not finite; ", 1),
@@ -140,6 +163,67 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
     last.track(trainer)
     assert trainer.not_finite() == []
     assert not (tmp_path / "weights.h5").exists()
+
+
+class Killed(Exception):
+    pass
+
+
+# The errors at the updates 3, 6, ...; the stage that ends at update 12 loses patience in a
+# validation that ends it anyway, and what is low for one stage is not low for the next one.
+ERRORS = [3.0, 2.0, 2.0, 2.5, 9.0, 8.0, 8.0, 9.0, 9.0, 9.0]
+
+
+def train_patiently(folder, killed_after=None, **fields):
+    """Trains until update `killed_after`; returns the updates from which batches were drawn."""
+    drawn = []
+
+    def make_updates(trainer):
+        def train(num_updates):
+            if int(trainer.update) == killed_after:
+                raise Killed
+            trainer.update.assign_add(num_updates)
+            return {"loss": 1.0}, -1
+
+        use = lambda inputs, settings: drawn.append(int(trainer.update))  # noqa: E731
+        return types.SimpleNamespace(use=use, train=train, batch_size=2)
+
+    def evaluate(trainer):
+        return Results(metrics={}, error=ERRORS[int(trainer.update) // 3 - 1]), 0.0
+
+    inputs = lambda arrays, num_done, **settings: None  # noqa: E731
+    training = line_training(folder, evaluate, make_updates, inputs, **fields)
+    training.run(None, types.SimpleNamespace(requested=False))
+    return training, drawn
+
+
+@pytest.mark.parametrize("killed", [(), (7, 12, 28)])
+def test_a_stage_that_gets_no_better_ends_early_and_the_next_one_begins(tmp_path, killed, capsys):
+    numbers = {"first": 12, "second": 15, "third": 3}
+    stages = [{"name": name, "num_updates": number} for name, number in numbers.items()]
+    for update in killed:
+        with pytest.raises(Killed):
+            train_patiently(tmp_path, update, stages=stages, patience=2)
+    training, drawn = train_patiently(tmp_path, stages=stages, patience=2)
+    assert training.trainer.update == 30 and drawn[-1] == (27 if not killed else 28)
+    lines = training.setup.workdir.metrics()
+    assert [line["update"] for line in lines if "split" in line] == [*range(3, 25, 3), 30]
+    assert ended_early(lines) == {"second": 24}
+    said = "update 24  stage second ends by train.patience=2: its lowest error stays 8\n"
+    assert said in capsys.readouterr().out
+    for stage, update in ("first", 12), ("second", 24), ("third", 30):
+        with h5py.File(tmp_path / f"weights_{stage}.h5") as file:
+            assert file.attrs["update"] == update
+
+
+def test_a_run_that_ended_early_stays_ended_until_it_may_wait_longer(tmp_path):
+    for patience, end in (1, 9), (1, 9), (3, 15), (0, 30):
+        training, _ = train_patiently(tmp_path, num_updates=30, patience=patience)
+        assert training.trainer.update == training.checkpoints.latest_update() == end
+        expected = {"train": end} if patience else {}
+        assert ended_early(training.setup.workdir.metrics()) == expected
+    with h5py.File(tmp_path / "weights.h5") as file:
+        assert file.attrs["update"] == 9  # the last of those with the lowest error
 
 
 def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_path):
