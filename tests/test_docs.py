@@ -306,7 +306,7 @@ def commands(*start):
 def test_every_command_is_of_a_program_that_is_tried_here():
     modules = r"data_prep|rrn\.models\.(publish|hub)|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
-    modules += r"|rrn\.doctor|rrn\.sweep|tests\.fuzz|tests\.kills"
+    modules += r"|rrn\.(compare|doctor|sweep)|tests\.(fuzz|kills|together)"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
