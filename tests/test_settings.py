@@ -32,7 +32,7 @@ def test_a_setting_is_declared_in_one_place():
     """
 
     class NewStage(Stage):
-        patience: Count = 3  # the only line
+        tolerance: Count = 3  # the only line
 
     class NewTrain(Train):
         ITEMS: ClassVar = ("stages", NewStage)
@@ -40,12 +40,12 @@ def test_a_setting_is_declared_in_one_place():
 
     usual = {"num_updates": 1, "learning_rate": 0.1, "evaluate_every_updates": 1}
     train = NewTrain(batch_size=1, checkpoint_every_updates=1, **usual)
-    assert train.stages[0].patience == 3
-    assert replace(train, patience=5).stages[0].patience == 5
-    assert change(train, "patience", "7").stages[0].patience == 7
-    assert train.model_dump()["stages"][0]["patience"] == 3
-    message = "stages[0].patience: expected a number greater than or equal to 1, got 0"
-    assert error_of(change, train, "patience", "0") == message
+    assert train.stages[0].tolerance == 3
+    assert replace(train, tolerance=5).stages[0].tolerance == 5
+    assert change(train, "tolerance", "7").stages[0].tolerance == 7
+    assert train.model_dump()["stages"][0]["tolerance"] == 3
+    message = "stages[0].tolerance: expected a number greater than or equal to 1, got 0"
+    assert error_of(change, train, "tolerance", "0") == message
 
 
 def test_settings_do_not_change():

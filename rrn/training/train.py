@@ -167,13 +167,16 @@ class Training:
 
     def _go_on_at(self):
         """The update at which training goes on, behind what is left of a stage that ends early."""
-        trainer, patience = self.trainer, self.checkpoints.patience
-        num_done = int(trainer.update)
-        if num_done > trainer.plan.stage(num_done).first and patience.lost(self.config.patience):
-            num_done += trainer.plan.updates_left(num_done)
-            if num_done < trainer.plan.num_updates:
+        trainer, plan, patience = self.trainer, self.trainer.plan, self.checkpoints.patience
+        num_done, limit = int(trainer.update), self.config.patience
+        stage, left = plan.stage(num_done), plan.updates_left(num_done)
+        if stage.first < num_done and left and patience.lost(limit):
+            why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
+            print(f"update {num_done}  stage {stage.name} ends by {why}", flush=True)
+            num_done += left
+            if num_done < plan.num_updates:
                 trainer.update.assign(num_done)
-        if num_done == trainer.plan.stage(num_done).first:
+        if num_done == plan.stage(num_done).first:
             patience.begin()
         return num_done
 
@@ -198,22 +201,18 @@ class Training:
           FloatingPointError: the loss or the error is not finite.
         """
         setup, trainer, checkpoints = self.setup, self.trainer, self.checkpoints
-        patience, limit = checkpoints.patience, self.config.patience
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = self.evaluator.results()
             num_done = int(trainer.update)
             if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
                 raise self._not_finite(num_done, "the validation's loss or error")
-            patience.take(results.error)
+            checkpoints.patience.take(results.error)
             ended, early = trainer.plan.finished(num_done), None
-            if not ended and patience.lost(limit):
+            if not ended and checkpoints.patience.lost(self.config.patience):
                 ended = trainer.plan.stage(num_done)
                 early = ended.name
             self.progress.validation(num_done, loss, results, early)
-            if early:
-                why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
-                print(f"update {num_done}  stage {early} ends by {why}", flush=True)
             if trainer.sampler:
                 trainer.sampler.take(results)
                 self.progress.shares(num_done, trainer.shares(), self.evaluator.report.group_name)
