@@ -151,7 +151,8 @@ def _evaluation(run, report):
             title: {name: f"{value:.4g}" for name, ((_, value),) in curves.items()}
             for title, curves in found.items()
         }
-        if made := run.results.get("made"):
+        if "made" in run.results:
+            made = run.results["made"]
             said = [weights_in_words(made), *in_words(made), made["lacking"] or ""]
         notes = run.results["notes"]
         return evaluated, numbers, [*said, f"Training data: {notes}" if notes else ""]
