@@ -65,7 +65,7 @@ def read_run(folder: str | Path) -> Run:
     results = _read(workdir / "results.json") if (workdir / "results.json").exists() else None
     run = Run(str(workdir.path), config, workdir.metrics(), results)
     try:
-        _ = run.status
+        _ = run.status, config["task"]
     except (LookupError, TypeError):
         raise ValueError(f"{workdir / 'config.json'}: not a run's config") from None
     return run
@@ -94,7 +94,7 @@ def make_page(runs: Sequence[Run]) -> str:
     reports = {}
     for run in runs:
         try:
-            reports[run.name] = find_report(run.config.get("task"))
+            reports[run.name] = find_report(run.config["task"])
         except ValueError as error:
             raise ValueError(f"{Path(run.name, 'config.json')}: {error}") from None
     charts = make_charts({run.name: (run.lines, reports[run.name]) for run in runs})

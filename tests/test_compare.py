@@ -131,7 +131,7 @@ NO_RUN = "expected a run's folder"
         ("config.json", "{", "run/config.json: not JSON: Expecting property name"),
         ("config.json", "[]", "run/config.json: not what a run writes, which begins with a brace"),
         ("config.json", '{"task": "ages"}', "run/config.json: not a run's config"),
-        ("config.json", '{"train": {"stages": []}}', "run/config.json: task is None; expected one"),
+        ("config.json", '{"train": {"stages": []}}', "run/config.json: not a run's config"),
         (
             "config.json",
             '{"task": "chess", "train": {"stages": []}}',
