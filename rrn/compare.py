@@ -21,6 +21,8 @@ from rrn.pages import Table, render
 from rrn.training.identity import RUN, flatten
 from rrn.training.workdir import Workdir
 
+PROGRAM = "commit", "rrn", "tensorflow"
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -63,8 +65,8 @@ def read_run(folder: str | Path) -> Run:
     results = _read(workdir / "results.json") if (workdir / "results.json").exists() else None
     run = Run(str(workdir.path), config, workdir.metrics(), results)
     try:
-        assert isinstance(config["task"], str) and run.status
-    except (AssertionError, LookupError, TypeError):
+        _ = run.status, config["task"]
+    except (LookupError, TypeError):
         raise ValueError(f"{workdir / 'config.json'}: not a run's config") from None
     return run
 
@@ -96,13 +98,14 @@ def make_page(runs: Sequence[Run]) -> str:
         except ValueError as error:
             raise ValueError(f"{Path(run.name, 'config.json')}: {error}") from None
     charts = make_charts({run.name: (run.lines, reports[run.name]) for run in runs})
+    evaluated, numbers, made = zip(*(_evaluation(r, reports[r.name]) for r in runs), strict=True)
     return render(
         "compare.html",
         runs=runs,
         settings=_settings(runs),
-        results=_results(runs, reports),
+        results=_results(runs, evaluated, numbers),
         charts=[dataclasses.asdict(chart) for chart in charts],
-        made={run.name: _made(run) for run in runs},
+        made=made,
     )
 
 
@@ -117,10 +120,9 @@ def _settings(runs):
     return Table(("field", *(run.name for run in runs)), rows)
 
 
-def _results(runs, reports):
+def _results(runs, evaluated, columns):
     """A row for each metric, in words and with its unit as in the charts."""
-    columns = [_numbers_of(run, reports[run.name]) for run in runs]
-    rows = [("updates", *(run.status for run in runs)), ("examples", *map(_evaluated, runs))]
+    rows = [("updates", *(run.status for run in runs)), ("examples", *evaluated)]
     for title in dict.fromkeys(title for column in columns for title in column):
         found = [column.get(title, {}) for column in columns]
         names = list(dict.fromkeys(name for numbers in found for name in numbers))
@@ -130,52 +132,33 @@ def _results(runs, reports):
     return Table(("", *(run.name for run in runs)), rows)
 
 
-def _numbers_of(run, report):
-    """The results' metrics: title -> {name: number as text}."""
-    from rrn.training.curves import plots
+def _evaluation(run, report):
+    """What results.json says: (which examples, {title: {name: number}}, sentences), all as texts.
 
+    Without results, or with those of an earlier checkout, the sentences are about the program.
+    """
+    from rrn.training.curves import plots
+    from rrn.training.provenance import in_words, weights_in_words
+
+    program = run.config.get(RUN, {})
+    said = [f"{name} {program[name]}." for name in PROGRAM if program.get(name)]
     if not run.results:
-        return {}
+        return "", {}, said
     try:
+        evaluated = "{examples:,} of {data}, {split}".format(**run.results)
         found = plots([{"update": 0, **run.results["metrics"]}], report)
-        return {
+        numbers = {
             title: {name: f"{value:.4g}" for name, ((_, value),) in curves.items()}
             for title, curves in found.items()
         }
-    except (LookupError, TypeError, ValueError):
-        raise _not_results(run) from None
-
-
-def _evaluated(run):
-    if not run.results:
-        return ""
-    try:
-        return f"{run.results['examples']:,} of {run.results['data']}, {run.results['split']}"
-    except (LookupError, TypeError, ValueError):
-        raise _not_results(run) from None
-
-
-def _made(run):
-    """Sentences on how the results were made, or the updates so far."""
-    from rrn.training.provenance import in_words, weights_in_words
-
-    if not run.results or "made" not in run.results:  # unfinished, or of an earlier checkout
-        program = run.config.get(RUN, {})
-        return [
-            f"{name} {program[name]}."
-            for name in ("commit", "rrn", "tensorflow")
-            if program.get(name)
-        ]
-    try:
-        made, notes = run.results["made"], run.results["notes"]
-        said = [weights_in_words(made), *in_words(made), made["lacking"] or ""]
-        return [*filter(None, said), *([f"Training data: {notes}"] if notes else [])]
+        if "made" in run.results:
+            made = run.results["made"]
+            said = [weights_in_words(made), *in_words(made), made["lacking"] or ""]
+        notes = run.results["notes"]
+        return evaluated, numbers, [*said, f"Training data: {notes}" if notes else ""]
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise _not_results(run) from None
-
-
-def _not_results(run):
-    return ValueError(f"{Path(run.name, 'results.json')}: not the results of a run")
+        file = Path(run.name, "results.json")
+        raise ValueError(f"{file}: not the results of a run") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from tests.helpers import ROOT
 from tests.training.test_page import DRAWN, RESULTS
 
 
-def make_run(folder, name, rate=0.1, updates=20, ended=True, **results):
+def make_run(folder, name, rate=0.1, updates=20, ended=True, **metrics):
     """The folder of a run of 20 updates, as training writes it."""
     path = folder / name
     path.mkdir()
@@ -23,13 +23,13 @@ def make_run(folder, name, rate=0.1, updates=20, ended=True, **results):
     (path / "config.json").write_text(json.dumps(config))
     lines = []
     for update in range(10, updates + 1, 10):
-        lines.append({"update": update, "accuracy": rate, "loss": 3.0})
+        lines.append({"update": update, "accuracy": rate, "loss": 3.0, **metrics})
         percents = {"accuracy/all": 100 * rate, "accuracy/distance_1": 5.0}
         lines.append({"update": update, "split": "valid", "mean_loss": 2.0, **percents})
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if ended:
         metrics = {"accuracy/distance_1": 12.5, "accuracy/all": 100 * rate, "loss": 0.5}
-        found = {**RESULTS, "metrics": metrics, **results}
+        found = {**RESULTS, "metrics": metrics}
         (path / "results.json").write_text(json.dumps(found))
     return path
 
@@ -38,8 +38,8 @@ def make_run(folder, name, rate=0.1, updates=20, ended=True, **results):
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     make_run(folder, "low")
-    make_run(folder, "high", rate=0.75)
-    make_run(folder, "stopped", rate=0.5, updates=10, ended=False)
+    make_run(folder, "high", rate=0.75, learning_rate=0.1)
+    make_run(folder, "stopped", 0.5, 10, False, learning_rate=0.2, gradient_norm=1.0)
     return folder
 
 
@@ -88,9 +88,13 @@ def test_settings_results_curves_and_provenance_are_side_by_side(runs, monkeypat
         assert page.evaluate(count) == 4
         page.evaluate(f"document.querySelector('{chart} svg').focus()")
         assert page.texts(f"{chart} output") == ["update 10 · low, all, training: 10"]
-        colours = f"[...document.querySelectorAll('{chart} path')].map(p => p.style.color)"
-        low, low_too, stopped, _ = page.evaluate(colours)
+        colours = "[...document.querySelectorAll('{} path')].map(p => p.style.color)"
+        low, low_too, stopped, _ = page.evaluate(colours.format(chart))
         assert low == low_too != stopped
+        rates, gradient = "#charts figure:nth-child(3)", "#charts figure:nth-child(4)"
+        assert page.texts(f"{rates} h3, {rates} button") == ["learning rate", "high", "stopped"]
+        assert page.evaluate(colours.format(rates))[1] == stopped  # as in the other charts
+        assert page.texts(f"{gradient} button") == ["stopped"]  # whose it is
         page.resize(375, 740, mobile=True)
         hidden = (
             "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth)"
@@ -127,7 +131,7 @@ NO_RUN = "expected a run's folder"
         ("config.json", "{", "run/config.json: not JSON: Expecting property name"),
         ("config.json", "[]", "run/config.json: not what a run writes, which begins with a brace"),
         ("config.json", '{"task": "ages"}', "run/config.json: not a run's config"),
-        ("config.json", '{"task": 3, "train": {"stages": []}}', "run/config.json: not a run's"),
+        ("config.json", '{"train": {"stages": []}}', "run/config.json: not a run's config"),
         (
             "config.json",
             '{"task": "chess", "train": {"stages": []}}',

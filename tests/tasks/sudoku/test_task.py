@@ -463,6 +463,14 @@ def test_the_figures_have_a_line_and_a_row_for_each_level():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["17", "19", "34"]
 
 
+def test_one_step_has_no_figure_beside_the_table():
+    outputs = dict.fromkeys(("cells_correct", "confidence", "loss"), np.zeros([1, 1]))
+    report = SudokuReport(make_task())
+    results = report.results({"givens": tf.constant([20])}, np.array([0]), outputs)
+    assert report.figures(results) == {}
+    assert results.group_sizes == {20: 1} and report.group_name(20) == "20 givens"
+
+
 def test_the_papers_figures_are_marks_beside_the_curves():
     zeros = np.zeros([1, 48])
     outputs = {"cells_correct": zeros, "confidence": zeros, "loss": zeros}
