@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import check_system, error_line, escape_output
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -98,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", help="a results.json; the one beside the weights if not given")
     parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
     try:
+        check_system()
         print(card(publish(**vars(parser.parse_args(arguments)))))
     except Exception as error:
         if (line := error_line(error)) is None:
