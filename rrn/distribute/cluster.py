@@ -27,7 +27,10 @@ MOST_LOCAL = 256  # processes of a cluster of one machine
 SILENT_SECONDS = 20  # a process that leaves a connection without an answer for so long has failed
 PROBE_SECONDS = 1.0
 REFUSED = "refuses connections"
-STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # after which a run saves and stops
+# After these a run saves and stops. Windows has no SIGHUP.
+STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 @dataclasses.dataclass(frozen=True)

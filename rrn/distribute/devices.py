@@ -4,7 +4,6 @@ import ctypes
 import os
 import platform
 import re
-import resource
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
@@ -42,6 +41,8 @@ def peak_memory(devices: Sequence[str]) -> dict[str, int]:
     """
     if gpus := [device.removeprefix("/device:") for device in devices if "GPU" in device]:
         return {gpu: tf.config.experimental.get_memory_info(gpu)["peak"] for gpu in gpus}
+    import resource  # which Windows lacks, where this module can be imported
+
     return {"process": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}  # as Linux counts
 
 

@@ -3,7 +3,6 @@
 Whoever stops the work loses nothing that is done, and the same command goes on from there.
 """
 
-import fcntl
 import hashlib
 import mmap
 import re
@@ -80,6 +79,8 @@ class Listing:
 
     def _lock(self):
         """Keeps other processes out, where the file system has locks, until the file is closed."""
+        import fcntl  # which Windows lacks, where this module can be imported
+
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
