@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import Parser, error_line, escape_output
+from rrn.data_prep.failures import Parser, check_system, error_line, escape_output
 from rrn.data_prep.finding import find
 from rrn.data_prep.options import check_options
 
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
     args = parser.parse_args(arguments)
     try:
+        check_system()
         check_options(args)
         COMMANDS[args.command].run(args)
     except Exception as error:

@@ -6,6 +6,7 @@ foreseen is a mistake of the program and keeps its traceback.
 
 import argparse
 import errno
+import importlib.util
 import io
 import os
 import re
@@ -32,6 +33,10 @@ STANDARD_LIBRARY = os.path.dirname(os.__file__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 AGAIN = "make room there, and give the same command again"
 SMALLER = "a smaller batch_size or a smaller model needs less"
+NO_FCNTL = (
+    "this system has no fcntl, with which a run locks its folder; on Windows give the same command "
+    "in WSL2, which `wsl --install` sets up"
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,6 +78,16 @@ def escape_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not what takes their place in tests
             stream.reconfigure(errors="backslashreplace")
+
+
+def check_system() -> None:
+    """Checks that the system is one on which the programs run: Linux, or macOS.
+
+    Raises:
+      OSError: it has no locks of files, as Windows; the message says what to do.
+    """
+    if importlib.util.find_spec("fcntl") is None:
+        raise OSError(NO_FCNTL)
 
 
 def _words(error, smaller):

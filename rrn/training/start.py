@@ -7,6 +7,7 @@ of training.
 import contextlib
 import importlib
 
+from rrn.data_prep.failures import check_system
 from rrn.data_prep.interruption import interruption
 from rrn.distribute.cluster import begin_to_import
 from rrn.files.weights_file import read_weights
@@ -23,8 +24,10 @@ def run(request: Request) -> None:
       ValueError: a config, flag or file does not fit. The message says which, and what would.
       ConnectionError: a process of the cluster did not come or has failed.
       FloatingPointError: a loss, a gradient or a weight is not finite.
+      OSError: a file cannot be read or written, or the system is Windows.
       SystemExit: SIGTERM or SIGHUP has stopped a training, which is saved; 143 or 129.
     """
+    check_system()
     request.check()
     files = Files() if request.serves else read_files(request)
     workdir, begins_anew = Workdir(request.workdir), request.trains and request.restart

@@ -35,7 +35,6 @@ A number that is not finite is null in all of them, as JSON has none.
 
 import bisect
 import contextlib
-import fcntl
 import itertools
 import json
 import math
@@ -91,6 +90,8 @@ class Workdir:
             yield
 
     def _lock(self, file):
+        import fcntl  # which Windows lacks, where this module can be imported
+
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -30,7 +30,7 @@ from typing import NoReturn
 
 from absl import app, flags
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import check_system, error_line, escape_output
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.formats import BLANKS
 from rrn.data_prep.sudoku.reading import is_file, read_files, read_text
@@ -94,6 +94,7 @@ def main(arguments: Sequence[str]) -> None:
       arguments: what `parse_flags` returned.
     """
     try:
+        check_system()
         if SERVE.value:
             serve(PORT.value, DEVICES.value, WEIGHTS.value, STEPS.value)
         else:
