@@ -284,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     escape_output()
-    for number in signal.SIGTERM, signal.SIGHUP:
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # not on Windows
         if signal.getsignal(number) is not signal.SIG_IGN:  # as SIGHUP is under nohup
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     sys.exit(main())

@@ -27,7 +27,9 @@ MOST_LOCAL = 256  # processes of a cluster of one machine
 SILENT_SECONDS = 20  # a process that leaves a connection without an answer for so long has failed
 PROBE_SECONDS = 1.0
 REFUSED = "refuses connections"
-STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # after which a run saves and stops
+# After which a run saves and stops. Windows, where this module can be imported, has no SIGHUP.
+_NAMES = "SIGINT", "SIGTERM", "SIGHUP"
+STOPPING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 
 
 @dataclasses.dataclass(frozen=True)
