@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.data_prep.failures import error_line, escape_output
+from rrn.data_prep.failures import check_system, error_line, escape_output
 from rrn.data_prep.writing import whole
 from rrn.pages import Table, render
 from rrn.training.identity import RUN, flatten
@@ -170,6 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", default="compare.html", help="the page; %(default)s if not given")
     options = parser.parse_args(arguments)
     try:
+        check_system()
         runs = [read_run(folder) for folder in options.runs]
         names = [run.name for run in runs]
         if twice := [name for name in names if names.count(name) > 1]:

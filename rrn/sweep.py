@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rrn.config_file import UsageError, read_config, run_name, split_arguments
-from rrn.data_prep.failures import Parser, error_line, escape_output
+from rrn.data_prep.failures import Parser, check_system, error_line, escape_output
 from rrn.data_prep.writing import whole
 from rrn.pages import Table
 from rrn.training import Request
@@ -270,6 +270,7 @@ def sweep(arguments: Sequence[str] | None = None) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command, and says in a line what is wrong; returns the exit status."""
     try:
+        check_system()
         return sweep(arguments)
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
@@ -283,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     escape_output()
-    for number in signal.SIGTERM, signal.SIGHUP:
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # not on Windows
         if signal.getsignal(number) is not signal.SIG_IGN:  # as SIGHUP is under nohup
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     sys.exit(main())

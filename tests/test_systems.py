@@ -29,9 +29,12 @@ def run(code, *arguments):
         ["rrn", "--mode=evaluate", "--workdir={folder}"],
         ["rrn.data_prep", "sudoku", "--generate=10", "--out={folder}"],
         ["rrn.models.publish", "pretrained/ages.h5", "--out={folder}"],
+        ["rrn.models.hub", "pretrained/ages.h5", "--out={folder}"],
+        ["rrn.compare", "runs/one", "--out={folder}"],
+        ["rrn.sweep", "--config=configs/ages.py", "--workdir={folder}"],
         ["rrn.tasks.sudoku.application", "." * 81],
     ],
-    ids=["train", "evaluate", "data_prep", "publish", "sudoku"],
+    ids=["train", "evaluate", "data_prep", "publish", "hub", "compare", "sweep", "sudoku"],
 )
 def test_programs_say_where_they_run(arguments, tmp_path):
     words = [word.format(folder=tmp_path / "new") for word in arguments]
