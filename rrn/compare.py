@@ -43,10 +43,14 @@ class Run:
     @property
     def status(self) -> str:
         """How many updates the run has made, and whether it has ended with an evaluation."""
-        planned = sum(stage["num_updates"] for stage in self.config["train"]["stages"])
+        stages = self.config["train"]["stages"]
+        planned = sum(stage["num_updates"] for stage in stages)
         done = max((line["update"] for line in self.lines), default=0)
         if self.results and done >= planned:
             return f"{done:,}, finished"
+        last = [line.get("ended_early") for line in self.lines if line["update"] == done]
+        if self.results and stages[-1]["name"] in last:
+            return f"{done:,} of {planned:,}, ended early"
         return f"{done:,} of {planned:,}, unfinished"
 
 

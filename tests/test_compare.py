@@ -11,6 +11,8 @@ from tests.browser import open_page
 from tests.helpers import ROOT
 from tests.training.test_page import DRAWN, RESULTS
 
+NEW = {"validation", "peak_memory", "ended_early"}  # what earlier checkouts did not say
+
 
 def make_run(folder, name, rate=0.1, updates=20, ended=True, **metrics):
     """The folder of a run of 20 updates, as training writes it."""
@@ -114,6 +116,22 @@ def test_equal_settings_and_results_of_an_earlier_checkout(tmp_path, monkeypatch
     assert main(["one", "two"]) == 0
     page = (tmp_path / "compare.html").read_text("utf-8")
     assert "The runs have the same settings." in page and "commit abc123." in page
+    made = {n: RESULTS["made"][n] for n in RESULTS["made"].keys() - NEW}
+    path.write_text(json.dumps({**RESULTS, "made": made, "metrics": {}}))
+    assert main(["one", "two"]) == 0
+    page = (tmp_path / "compare.html").read_text("utf-8")
+    assert "commit abc123." in page and "The weights of update 20,000 were evaluated. E" in page
+
+
+def test_a_run_whose_last_stage_ends_early_has_ended(tmp_path):
+    path = make_run(tmp_path, "early", updates=10)
+    early = {"update": 10, "split": "valid", "mean_loss": 2.0, "ended_early": "all"}
+    with (path / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps(early) + "\n")
+    assert read_run(path).status == "10 of 20, ended early"
+    with (path / "metrics.jsonl").open("a") as file:  # with more patience
+        file.write(json.dumps({"update": 12, "loss": 1.0}) + "\n")
+    assert read_run(path).status == "12 of 20, unfinished"
 
 
 def test_a_run_that_goes_on_after_its_results_is_unfinished(tmp_path):

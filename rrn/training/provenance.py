@@ -142,15 +142,15 @@ def in_words(made: Made) -> list[str]:
     """Says the same in sentences, for people.
 
     Args:
-      made: see `provenance`.
+      made: see `provenance`; that of earlier checkouts lacks the memory and the stages.
     """
     said = [f"Evaluated at {made['date'].replace('T', ' ').replace('+00:00', ' UTC')}"]
     if "training_seconds" in made:
         minutes, rate = made["training_seconds"] / 60, made["examples_per_second"]
         said.append(f"Training took {minutes:,.1f} minutes, at {rate:,.0f} examples/s")
-        if made["peak_memory"]:
+        if made.get("peak_memory"):
             said[-1] += f", and at most {format_memory(made['peak_memory'])} of memory"
-        for stage, update in made["ended_early"].items():
+        for stage, update in made.get("ended_early", {}).items():
             said.append(f"Stage {stage} ended early, at update {update:,}")
     hardware = "; ".join([*made["gpus"], made["processor"]])
     said.append(f"Evaluated on {', '.join(made['devices'])} of {hardware}")
