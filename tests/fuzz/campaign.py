@@ -62,6 +62,8 @@ def campaign(
         while time.monotonic() < end and (count is None or block * BLOCK < count):
             size = BLOCK if count is None else min(BLOCK, count - block * BLOCK)
             for name, kind in kinds.items():
+                if time.monotonic() > end:
+                    break
                 changes = draw(kind.changes, f"{seed} {name} {block}", round(size * kind.share))
                 for change in changes:
                     if time.monotonic() > end:
