@@ -16,6 +16,7 @@ import tarfile
 import traceback
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import NoReturn
 
 FORESEEN = (
@@ -88,6 +89,23 @@ def check_system() -> None:
     """
     if importlib.util.find_spec("fcntl") is None:
         raise OSError(NO_FCNTL)
+
+
+def exit_status(command: Callable[[], object]) -> int:
+    """Runs a command on a system that is fit for it, and prints what fails in one line.
+
+    Returns:
+      The exit status, 0, or 1 after an error that could be foreseen.
+    """
+    try:
+        check_system()
+        command()
+    except Exception as error:
+        if (line := error_line(error)) is None:
+            raise
+        print(line, file=sys.stderr)
+        return 1
+    return 0
 
 
 def _words(error, smaller):

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import check_system, error_line, escape_output
+from rrn.data_prep.failures import escape_output, exit_status
 from rrn.data_prep.writing import whole
 from rrn.files.weights_file import Weights
 from rrn.models.publish import card, metrics_of_all, read_run_weights
@@ -91,15 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file of a run, or one of pretrained/")
     parser.add_argument("--out", dest="folder", required=True, help="the folder to write")
-    try:
-        check_system()
-        write_folder(**vars(parser.parse_args(arguments)))
-    except Exception as error:
-        if (line := error_line(error)) is None:
-            raise
-        print(line, file=sys.stderr)
-        return 1
-    return 0
+    options = vars(parser.parse_args(arguments))
+    return exit_status(lambda: write_folder(**options))
 
 
 if __name__ == "__main__":

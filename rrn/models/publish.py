@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.data_prep.failures import check_system, error_line, escape_output, words_of
+from rrn.data_prep.failures import escape_output, exit_status, words_of
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -116,15 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", required=True, help="the file to write")
     parser.add_argument("--results", help="a results.json; the one beside the weights if not given")
     parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
-    try:
-        check_system()
-        print(card(publish(**vars(parser.parse_args(arguments)))))
-    except Exception as error:
-        if (line := error_line(error)) is None:
-            raise
-        print(line, file=sys.stderr)
-        return 1
-    return 0
+    options = vars(parser.parse_args(arguments))
+    return exit_status(lambda: print(card(publish(**options))))
 
 
 if __name__ == "__main__":

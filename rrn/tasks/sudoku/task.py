@@ -3,7 +3,8 @@
 The 81 cells are the nodes; each hears the 20 others of its row, column and box. A cell's features
 are three embeddings: of its digit (blank is digit 0), its row and its column. From every cell's
 state a linear layer reads ten logits, digits 0 to 9, at every step; 0 is never the answer. Loss and
-accuracy count all 81 cells: the network must repeat the givens, too.
+accuracy count all 81 cells: the network must repeat the givens, too. With `nodes="candidates"` the
+network is another one; see `rrn.tasks.sudoku.candidates`.
 """
 
 import math
