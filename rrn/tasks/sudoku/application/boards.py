@@ -1,4 +1,4 @@
-"""The boards on which the network works: their puzzles, how they are turned, what was found."""
+"""The boards on which the network works: their puzzles, how they are changed, what was found."""
 
 import collections
 import dataclasses
@@ -11,6 +11,8 @@ from rrn.tasks.sudoku.task import random_relabelling, random_symmetry
 from rrn.variables.random import ExampleRandom
 
 MOST_TRIES = 1024
+# Of each cell, the three of the units that it is in, [81, 3].
+_UNITS_OF = np.nonzero((np.arange(81)[:, None, None] == UNITS).any(axis=2))[1].reshape(81, 3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Boards:
       indices: which of them to solve.
       count: the number of places.
       tries: how often a puzzle is tried that is not solved.
+      guesses: whether further tries have a guess; see `add_guesses`.
 
     Attributes:
       puzzles: of each place, as the network is given it, `[places, 81]` int32.
@@ -93,8 +96,10 @@ class Boards:
       steps: how many steps its board has made.
     """
 
-    def __init__(self, puzzles: np.ndarray, indices: np.ndarray, count: int, tries: int):
-        self._all, self._indices, self._tries = puzzles, indices, tries
+    def __init__(
+        self, puzzles: np.ndarray, indices: np.ndarray, count: int, tries: int, guesses: bool
+    ):
+        self._all, self._indices, self._tries, self._guesses = puzzles, indices, tries, guesses
         self._fresh, self._again, self._first = 0, collections.deque(), {}
         self.puzzles = np.zeros([count, 81], np.int32)
         self.number, self.steps, self._turn = np.zeros([3, count], int)
@@ -162,8 +167,10 @@ class Boards:
         self.steps[places] = 0
         filled = places[self.busy[places]]
         indices = self._indices[self.number[filled]]
-        cells, digits = draw_turns(indices, self._turn[filled])
-        self.puzzles[filled] = turn_boards(self._all[indices], cells, digits)
+        turns = self._turn[filled]
+        cells, digits = draw_turns(indices, turns)
+        boards = turn_boards(self._all[indices], cells, digits)
+        self.puzzles[filled] = add_guesses(boards, indices, turns) if self._guesses else boards
         self._cells[filled], self._digits[filled] = cells, digits
 
     def _turn_back(self, digits, confidence):
@@ -189,9 +196,7 @@ def draw_turns(indices: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, np.n
     cells, digits = np.tile(np.arange(81), [count, 1]), np.tile(np.arange(10), [count, 1])
     turned = np.flatnonzero(turns)
     if len(turned):
-        # Keyed by puzzle and turn, so that it doesn't matter beside which others it is solved.
-        rows = indices[turned].astype(np.int64) * MOST_TRIES + turns[turned]
-        random = ExampleRandom((0, 0), tf.constant(rows))
+        random = _random((0, 0), indices[turned], turns[turned])
         cells[turned], digits[turned] = random_symmetry(random), random_relabelling(random)
     return cells, digits
 
@@ -207,3 +212,36 @@ def turn_boards(puzzles: np.ndarray, cells: np.ndarray, digits: np.ndarray) -> n
       Digits `[n, 81]`, int32.
     """
     return np.take_along_axis(digits, np.take_along_axis(puzzles, cells, 1), 1).astype(np.int32)
+
+
+def add_guesses(puzzles: np.ndarray, indices: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Gives each turned board one digit more, at random.
+
+    It is one that the cell's row, column and box do not have. The fewer such digits a cell has, the
+    likelier it is that the cell is drawn. With a wrong guess a board has no solution.
+
+    Args:
+      puzzles: digits `[n, 81]`, 0 for a blank.
+      indices, turns: see `draw_turns`.
+
+    Returns:
+      Digits `[n, 81]`.
+    """
+    turned = np.flatnonzero(turns)
+    if not len(turned):
+        return puzzles
+    there = (puzzles[turned][:, UNITS, None] == np.arange(1, 10)).any(axis=2)
+    possible = (puzzles[turned] == 0)[..., None] & ~there[:, _UNITS_OF].any(axis=2)
+    draws = _random((0, 1), indices[turned], turns[turned]).uniform([81, 9]).numpy()
+    # Drawn with the weights exp(-2 k) for the digits of a cell that may hold k of them.
+    times = -np.log1p(-draws) * np.exp(2.0 * possible.sum(axis=2, keepdims=True))
+    cells, digits = np.divmod(np.where(possible, times, np.inf).reshape(-1, 729).argmin(axis=1), 9)
+    can_guess = possible.any(axis=(1, 2))
+    guessed = puzzles.copy()
+    guessed[turned[can_guess], cells[can_guess]] = 1 + digits[can_guess]
+    return guessed
+
+
+def _random(seed, indices, turns):
+    """Keyed by puzzle and turn, so that it does not matter beside which others one is solved."""
+    return ExampleRandom(seed, tf.constant(indices.astype(np.int64) * MOST_TRIES + turns))

@@ -27,6 +27,7 @@ from rrn.tasks.sudoku.application import NUM_STEPS
 from rrn.tasks.sudoku.application.boards import (
     Boards,
     Solutions,
+    add_guesses,
     draw_turns,
     is_solution,
     likeliest,
@@ -118,6 +119,7 @@ class Solver:
         saved = {**file.attributes.get("model", {}), "compute_dtype": "float32", **fields}
         self.num_steps, self.task = num_steps, Sudoku(made(Model, saved, f"{weights}: model"))
         self.segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
+        self._guesses = self.task.config.nodes == "candidates"
         self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
         self._traced_segment = xla(self.segment) if self._on_gpu else tf.function(self.segment)
         assign_weights(file, model_variables(self.task))
@@ -142,7 +144,7 @@ class Solver:
 
         Args:
           puzzle: digits `[81]`, 0 for a blank.
-          turn: 0, or which of its turned and relabelled forms the network is given; see `solve`.
+          turn: 0, or which of its changed forms the network is given; see `solve`.
           wanted: asked before every few steps whether anybody waits.
 
         Returns:
@@ -150,6 +152,8 @@ class Solver:
         """
         cells, digits = draw_turns(np.array([0]), np.array([turn]))
         boards = turn_boards(puzzle[None], cells, digits)
+        if self._guesses:
+            boards = add_guesses(boards, np.array([0]), np.array([turn]))
         state, beliefs = self.task.initial_state(1), np.zeros([81, 0, 10], np.float32)
         while beliefs.shape[1] < self.num_steps:
             if not wanted():
@@ -208,8 +212,9 @@ class Solver:
         """Solves puzzles.
 
         From the second try on a puzzle is turned and relabelled at random, and its solution turned
-        back. That is the same puzzle, but not to the network, which knows digits, rows and columns
-        by their embeddings. A solution can be checked, so a valid one is kept.
+        back. That is the same puzzle, but not to the network over cells, which knows digits, rows
+        and columns by their embeddings. It is the same to the network over candidates, so that one
+        is also given a guess; see `add_guesses`. A solution can be checked, so a valid one is kept.
 
         Args:
           puzzles: digits `[n, 81]`, 0 for a blank.
@@ -240,7 +245,8 @@ class Solver:
           The indices of those that are done, and their solutions.
         """
         with _counting(puzzles, indices) as number_of:
-            boards = Boards(puzzles, indices, min(len(indices), BATCH), tries)
+            count = min(len(indices), BATCH)
+            boards = Boards(puzzles, indices, count, tries, self._guesses)
             state = self.task.initial_state(len(boards.puzzles))
             # Of few puzzles, tracing would take longer than it saves. Of many, the first are found
             # before it.

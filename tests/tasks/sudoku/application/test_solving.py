@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.data_prep.sudoku.puzzles import repeats_digit
 from rrn.tasks.sudoku import Solutions, solve_sudoku
 from rrn.tasks.sudoku.application import solving
-from rrn.tasks.sudoku.application.boards import draw_turns, is_solution, likeliest, turn_boards
+from rrn.tasks.sudoku.application.boards import (
+    add_guesses,
+    draw_turns,
+    is_solution,
+    likeliest,
+    turn_boards,
+)
 from rrn.tasks.sudoku.application.solving import Solver
 from tests.compare import assert_close
 from tests.tasks.sudoku.boards import GRID, puzzles, text
@@ -114,10 +121,11 @@ def test_a_solver_traces_once(weights, monkeypatch):
     np.testing.assert_array_equal(again.solutions, first.solutions[:7])
 
 
-def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
+@pytest.mark.parametrize("name", ["sudoku.h5", "sudoku_candidates.h5"])
+def test_a_puzzle_that_is_not_solved_is_tried_again_turned_or_with_a_guess(name):
     """With published weights and few steps, so that the first try solves some boards alone."""
     digits = puzzles(60, givens=36)
-    solver = Solver(solving.PRETRAINED, 8)
+    solver = Solver(solving.PRETRAINED.with_name(name), 8)
     once, often = solver.solve(digits), solver.solve(digits, tries=4)
     assert once.valid.sum() < often.valid.sum()
     np.testing.assert_array_equal(often.valid, is_solution(digits, often.solutions))
@@ -125,6 +133,28 @@ def test_a_puzzle_that_is_not_solved_is_tried_again_turned_and_relabelled():
     kept = once.valid | ~often.valid  # solved at first, or never
     np.testing.assert_array_equal(often.solutions[kept], once.solutions[kept])
     np.testing.assert_array_equal(often.confidence[kept], once.confidence[kept])
+
+
+def test_a_guess_is_one_digit_that_its_units_do_not_have():
+    boards, numbers = puzzles(8), np.arange(8)
+    assert add_guesses(boards, numbers, np.zeros(8, int)) is boards
+    guessed = [add_guesses(boards, numbers, np.full(8, turn)) for turn in (1, 2, 3)]
+    for again in guessed:
+        changed = boards != again
+        np.testing.assert_array_equal(changed.sum(axis=1), 1)
+        assert not boards[changed].any() and not repeats_digit(again).any()
+    assert len({again.tobytes() for again in guessed}) == 3
+    some = np.array([5, 2])
+    alone = add_guesses(boards[some], numbers[some], np.full(2, 1))
+    np.testing.assert_array_equal(alone, guessed[0][some])
+
+
+def test_a_board_without_a_digit_that_fits_gets_no_guess():
+    stuck = GRID.astype(np.int32)
+    stuck[:2] = 0, GRID[0]  # the row has it, and the column the digit that was there
+    boards = np.stack([GRID.astype(np.int32), stuck])
+    guessed = add_guesses(boards, np.arange(2), np.ones(2, int))
+    np.testing.assert_array_equal(guessed, boards)
 
 
 def test_how_many_solutions_a_puzzle_has_is_told(weights, monkeypatch):
