@@ -34,10 +34,13 @@ def list_activations(towers: Mapping[str, Record]) -> list[dict[str, Any]]:
     ]
 
 
-def format_activations(rows: Sequence[Mapping[str, Any]]) -> str:
+def format_activations(rows: Sequence[Mapping[str, Any]], num_steps: int) -> str:
     """Writes what `list_activations` returned, what towers have of their own, as a table.
 
     Of a network's steps the first alone is shown, and of the tensors of a list that are alike one.
+
+    Args:
+      num_steps: how many steps the network makes; the rows may be of fewer.
     """
     table = [("tower", "tensor of its own", "shape", "type", "device")]
     shown = [row for row in rows if _step(row) in (None, 1)]
@@ -49,8 +52,9 @@ def format_activations(rows: Sequence[Mapping[str, Any]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in table]
     lines = [line.rstrip() for line in lines]
-    if steps := max((_step(row) or 0 for row in rows), default=0):
-        lines.append(f"step 1 of {steps}; each step has tensors like these on the same devices")
+    if traced := max((_step(row) or 0 for row in rows), default=0):
+        like = "each step has tensors like these on the same devices"
+        lines.append(f"step 1 of {num_steps}, {traced} of them traced; {like}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Inspection: who reads and trains which variable, where it is, and what each tower has of its own.
 
-Updates are traced and none is made. What a cluster would do is shown on stand-ins for its devices.
+Updates are traced and none is made, with the first steps of a network alone. What a cluster would
+do is shown on stand-ins for its devices.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
 from rrn.variables.recorder import Record, recording
 
+TRACED_STEPS = 2  # all others read what the second reads; see `rrn.variables.recorder.traced_steps`
+
 
 def inspect(request: Request, files: Files) -> None:
     """Traces the updates and prints what they use; writes each stage's graph for TensorBoard.
@@ -35,7 +38,7 @@ def inspect(request: Request, files: Files) -> None:
     machines = make_machines(request)
     setup = set_up(request, files, machines, machines.stand_ins())
     arrays, workdir = setup.data.arrays("train"), setup.workdir
-    with recording() as towers:
+    with recording(TRACED_STEPS) as towers:
         trainer = setup.trainer(arrays, setup.inputs(arrays))
     workdir.path.mkdir(parents=True, exist_ok=True)
     print(format_variables(write_variables(setup, trainer, towers)))
@@ -44,7 +47,8 @@ def inspect(request: Request, files: Files) -> None:
         print(format_policies(setup.placement.variables, servers, axis))
     rows = list_activations(towers)
     workdir.write_json("activations.json", rows)
-    print(format_activations(rows))
+    num_steps = max(record.num_steps for record in towers.values())
+    print(format_activations(rows, num_steps))
     folder = workdir / "events"
     for stage, function in trainer.traced.items():
         graph = graph_with_variables(function, trainer.variables, _shown_names(setup))

@@ -19,6 +19,7 @@ from rrn.training.inspect import write_variables
 from rrn.training.machines import make_machines
 from rrn.training.profiling import Profile
 from rrn.training.progress import Progress, StopRequest
+from rrn.training.provenance import ended_early
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
@@ -170,7 +171,12 @@ class Training:
         trainer, plan, patience = self.trainer, self.trainer.plan, self.checkpoints.patience
         num_done, limit = int(trainer.update), self.config.patience
         stage, left = plan.stage(num_done), plan.updates_left(num_done)
-        if stage.first < num_done and left and patience.lost(limit):
+        waits_too_long = stage.first < num_done and left and patience.lost(limit)
+        if waits_too_long and stage.name not in ended_early(self.setup.workdir.metrics()):
+            # The run waited longer before it was stopped: a validation says that the stage ends.
+            self.validate()
+            waits_too_long = patience.lost(limit)
+        if waits_too_long:
             why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
             print(f"update {num_done}  stage {stage.name} ends by {why}", flush=True)
             num_done += left

@@ -36,27 +36,35 @@ class Record:
     Attributes:
       reads: maps a variable's reference (`variable.ref()`) to how many times it was read.
       activations: the tensors that were noted, in their order.
+      num_steps: how many steps its networks make, the most if they differ; 0 without a network.
     """
 
     scope: str
     reads: dict[Any, int] = dataclasses.field(default_factory=dict)
     activations: list[Activation] = dataclasses.field(default_factory=list)
+    num_steps: int = 0
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[dict[str, Record]]:
+def recording(steps: int | None = None) -> Iterator[dict[str, Record]]:
     """Keeps what towers note in this thread until it ends.
+
+    Args:
+      steps: how many of a network's steps are traced at most, where what is traced is shown and
+        never run; None for all of them. See `traced_steps`.
 
     Yields:
       Tower's name -> its `Record`. Of a tower that is traced several times the last trace counts.
       What is noted within another `recording` in it is the other's alone.
     """
-    outer = getattr(_local, "records", None), getattr(_local, "record", None)
-    _local.records, _local.record = {}, None
+    names = "records", "record", "steps"
+    outer = [getattr(_local, name, None) for name in names]
+    _local.records, _local.record, _local.steps = {}, None, steps
     try:
         yield _local.records
     finally:
-        _local.records, _local.record = outer
+        for name, value in zip(names, outer, strict=True):
+            setattr(_local, name, value)
 
 
 @contextlib.contextmanager
@@ -90,6 +98,17 @@ def record(name: str, nest: Any, device: str = "") -> None:
         shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
         found = Activation(place, shape, tensor.dtype.name, tensor.device or device)
         record.activations.append(found)
+
+
+def traced_steps(num_steps: int) -> int:
+    """Tells a network how many of its steps to trace, and notes how many it makes.
+
+    Where an update is shown and never run, two steps are enough: the first has no state to go on
+    from, and all others do what the second does, with the same variables.
+    """
+    if (record := getattr(_local, "record", None)) is not None:
+        record.num_steps = max(record.num_steps, num_steps)
+    return min(num_steps, getattr(_local, "steps", None) or num_steps)
 
 
 def record_reads(counts: Mapping[Any, int]) -> None:

@@ -18,6 +18,7 @@ from rrn.nn.layers import Linear
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.variables.recorder import Activation, Record, record, record_reads, recording, tower_scope
 from tests.helpers import CPUS
+from tests.nn.own_parts import Gated, Momentum
 
 STEPS = 3
 WORKERS = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
@@ -82,6 +83,10 @@ def traced():
     return towers, function, variables
 
 
+def own_parts():
+    return {"message_fn": Gated(8, 8), "node_update": Momentum(8, 8)}
+
+
 def test_every_tower_has_inputs_encodings_and_states_of_its_own(traced):
     towers, _, _ = traced
     rows = list_activations(towers)
@@ -104,29 +109,43 @@ def test_the_table_shows_one_step_and_one_of_each_list():
     rows = [*map(row, names), row("inputs/mask", None, "int32"), row("loss", ())]
     rows += [row("step_1/hidden"), row("step_2/hidden")]
     towers = {"tower 1": Record("tower_1/", activations=rows)}
-    assert [line.split() for line in format_activations(list_activations(towers)).splitlines()] == [
+    lines = format_activations(list_activations(towers), num_steps=8).splitlines()
+    assert [line.split() for line in lines[:-1]] == [
         ["tower", "tensor", "of", "its", "own", "shape", "type", "device"],
         ["tower", "1", "inputs/words/0", "(3)", "?x2", "float32", "GPU:1"],
         ["tower", "1", "inputs/mask", "?", "int32", "GPU:1"],
         ["tower", "1", "loss", "scalar", "float32", "GPU:1"],
         ["tower", "1", "step_1/hidden", "?x2", "float32", "GPU:1"],
-        [
-            "step",
-            "1",
-            "of",
-            "2;",
-            "each",
-            "step",
-            "has",
-            "tensors",
-            "like",
-            "these",
-            "on",
-            "the",
-            "same",
-            "devices",
-        ],
     ]
+    assert lines[-1].startswith("step 1 of 8, 2 of them traced; each step has tensors like these")
+
+
+@pytest.mark.parametrize("parts", [dict, own_parts])
+def test_the_steps_that_are_not_traced_would_read_and_make_nothing_else(parts):
+    network = RecurrentRelationalNetwork(4, 8, **parts())
+    graph = SparseGraph([0, 1, 2], [1, 2, 0], 3)
+
+    def loss_fn(encodings, batch):
+        hidden, state = network.segment(graph, batch["x"], 5, None)
+        assert len(hidden) == 5 and hidden[-1] is state.hidden
+        return [tf.reduce_mean(tf.stack(hidden))], None
+
+    def traced(steps):
+        with recording(steps) as towers, tower_scope("tower 0"):
+            batch, variables = {"x": tf.zeros([3, 4])}, network.trainable_variables
+            result = tower_gradients(CPUS[0], lambda b: {}, loss_fn, batch, [variables])
+        return towers["tower 0"], [gradient is None for gradient in result.gradients[0]]
+
+    (every, without), (two, without_by_two) = traced(None), traced(2)
+    assert two.reads == every.reads and len(every.reads) == len(network.trainable_variables)
+    assert without_by_two == without and two.num_steps == every.num_steps == 5
+
+    def made_in(record, step):
+        of_step = [a for a in record.activations if a.name.startswith(f"step_{step}/")]
+        return [a._replace(name=a.name.partition("/")[2]) for a in of_step]
+
+    assert [made_in(every, step) for step in range(2, 6)] == 4 * [made_in(two, 2)]
+    assert made_in(two, 1) == made_in(every, 1) and not made_in(two, 3)
 
 
 def test_the_graph_has_variables_by_name_and_everything_on_its_device(traced, tmp_path):

@@ -226,6 +226,17 @@ def test_a_run_that_ended_early_stays_ended_until_it_may_wait_longer(tmp_path):
         assert file.attrs["update"] == 9  # the last of those with the lowest error
 
 
+@pytest.mark.parametrize("update", [13, 18])
+def test_a_run_that_goes_on_with_less_patience_says_where_it_ended(tmp_path, update):
+    stages = [{"name": "first", "num_updates": 21}, {"name": "second", "num_updates": 3}]
+    with pytest.raises(Killed):
+        train_patiently(tmp_path, update, stages=stages)
+    training, _ = train_patiently(tmp_path, stages=stages, patience=1)
+    assert ended_early(training.setup.workdir.metrics()) == {"first": update}
+    with h5py.File(tmp_path / "weights_first.h5") as file:
+        assert file.attrs["update"] == update
+
+
 def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_path):
     config = replace(config, variables={"policy": "balanced"})
     cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
