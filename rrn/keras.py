@@ -17,6 +17,7 @@ import keras
 import tensorflow as tf
 
 from rrn.nn import cells, convolution, layers, network
+from rrn.nn.graphs import SparseGraph
 from rrn.variables.reading import checked_reads, reading_scope
 
 # What a saved model may name without `custom_objects`.
@@ -44,6 +45,7 @@ class ModuleLayer(keras.layers.Layer):
     float32. Every call reads each weight once, however many steps use it.
 
     A graph is given by its name (`graph=`), since Keras takes nothing but tensors by position.
+    Under a strategy of several devices it may be none that is sparse: Keras cuts each tensor.
 
     Args:
       module: the module's class, such as `rrn.MLP`, or its name. A class of one's own has to read
@@ -102,6 +104,8 @@ class ModuleLayer(keras.layers.Layer):
         # In a function, since Keras and TensorFlow would find the module's own variables elsewhere.
         self._run = functools.partial(_run, made, weights)
         self.built = True  # weights need no input's shape
+        if (strategy := tf.distribute.get_strategy()).num_replicas_in_sync > 1:
+            _name_what_is_cut(strategy)
 
     def _add_weight_of(self, variable):
         return self.add_weight(
@@ -117,8 +121,11 @@ class ModuleLayer(keras.layers.Layer):
         """Calls the module as its `__call__` is called.
 
         Raises:
-          ValueError: the module reads a variable by another way than `rrn.variables.reading.read`.
+          ValueError: the module reads a variable by another way than `rrn.variables.reading.read`,
+            or a graph is sparse, and there are several devices.
         """
+        if any(isinstance(value, SparseGraph) for value in tf.nest.flatten([args, kwargs])):
+            _check_one_device(f"ModuleLayer of {self.module_class.__name__}")
         return self._run(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
@@ -145,15 +152,7 @@ class GraphModel(keras.Model):
     def __init__(self, **options: Any):
         super().__init__(**options)
         self.__dict__["_taken"] = None  # as it is: Keras would track its parts
-        strategy = tf.distribute.get_strategy()
-        devices = strategy.num_replicas_in_sync
-        if devices > 1:
-            raise ValueError(
-                f"{type(self).__name__}: expected one device, got {type(strategy).__name__} with "
-                f"{devices}, which cuts tensors anywhere; train sparse graphs on several by "
-                "rrn.distribute.tower_gradients, and padded ones (rrn.FullyConnectedGraph) by a "
-                "keras.Model"
-            )
+        _check_one_device(type(self).__name__)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls the model as `keras.Model` does."""
@@ -172,6 +171,38 @@ class GraphModel(keras.Model):
                 "give input_signature=[batches.element_spec[0]]"
             )
         super().export(filepath, *args, input_signature=input_signature or [self._taken], **options)
+
+
+def _check_one_device(name, strategy=None):
+    """Refuses sparse graphs under a strategy of several devices; None is the current one."""
+    strategy = strategy or tf.distribute.get_strategy()
+    if (devices := strategy.num_replicas_in_sync) > 1:
+        raise ValueError(
+            f"{name}: expected one device, got {type(strategy).__name__} with {devices}, which "
+            "cuts tensors anywhere; train sparse graphs on several by "
+            "rrn.distribute.tower_gradients, and padded ones (rrn.FullyConnectedGraph) by a "
+            "keras.Model"
+        )
+
+
+def _name_what_is_cut(strategy):
+    """Has a strategy refuse data sets of sparse graphs by name.
+
+    Keras gives it the data before it calls a layer. Of a number without an axis, such as
+    `num_nodes`, TensorFlow then says "list index out of range".
+    """
+    distribute = strategy.experimental_distribute_dataset
+    if hasattr(distribute, "__wrapped__"):
+        return
+
+    @functools.wraps(distribute)
+    def checked(dataset, *args, **kwargs):
+        for path, spec in keras.tree.flatten_with_path(dataset.element_spec):
+            if isinstance(spec, SparseGraph.Spec) or spec.shape.rank == 0:
+                _check_one_device(f"fit: {'/'.join(map(str, path))}", strategy)
+        return distribute(dataset, *args, **kwargs)
+
+    strategy.experimental_distribute_dataset = checked
 
 
 def _any_length(value, name):

@@ -202,14 +202,28 @@ def test_several_devices_are_refused_for_sparse_graphs_and_train_padded_ones():
             features = tf.reshape(inputs["features"], [-1, 3])
             return graph.sum_nodes(self.network(graph=graph, features=features, num_steps=1)[-1])
 
-    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    class OfWholeGraphs(Padded):
+        def call(self, inputs):
+            graph, features = SparseGraph(**inputs["graph"]), inputs["features"]
+            return self.network(graph=graph, features=features, num_steps=1)[-1]
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
         with pytest.raises(
             ValueError, match=r"Sums: .* MirroredStrategy with 2, .*tower_gradients"
         ):
             Sums()
         model = Padded()
         model.compile("sgd", "mse")
+        whole = OfWholeGraphs()
+        whole.compile("sgd", "mse")
     before = model.get_weights()
     mask = np.float32(np.arange(5) < np.array([[3], [5]] * 4))
     model.fit({"mask": mask, "features": normal(8, 5, 3)}, normal(8, 6), batch_size=4, verbose=0)
     assert any((old != new).any() for old, new in zip(before, model.get_weights(), strict=True))
+    inputs, labels = graph_inputs(4), normal(4, 6)
+    data = tf.data.Dataset.from_tensors((inputs, labels))
+    with pytest.raises(ValueError, match=r"fit: 0/graph/num_\w+: .* MirroredStrategy with 2, "):
+        whole.fit(data, verbose=0)
+    with pytest.raises(ValueError, match="RecurrentRelationalNetwork: expected one device, got "):
+        strategy.run(whole, [inputs])
