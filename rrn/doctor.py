@@ -1,5 +1,7 @@
 """Tells which devices TensorFlow can use here, and what is missing: `python -m rrn.doctor`.
 
+What it prints is what a bug report needs of a machine.
+
 The exit status is 1 where a GPU is there that TensorFlow cannot use, or where a product is wrong.
 TensorFlow runs in processes of its own, so that even its crash is an answer.
 """
@@ -10,20 +12,23 @@ if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()
 import ctypes
 import dataclasses
-import importlib
+import importlib.util
 import itertools
 import json
 import math
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import rrn
 from rrn.data_prep.failures import error_line
 
 SECONDS = 300  # in which a process must have answered
@@ -47,6 +52,7 @@ class Facts:
     Attributes:
       tensorflow: "version", "folder", for which "cuda" and "cudnn" it is built (None for none),
         "gpus" that it sees (a text for each), and what it "said"; or an "error".
+      system: what it is, and its memory, disk and limits, in lines.
       driver: the version of NVIDIA's driver, None if there is none.
       gpus: a text for each of NVIDIA's GPUs that the machine has.
       libraries: name -> (where it was opened, or "" and why it was not).
@@ -58,6 +64,7 @@ class Facts:
 
     tensorflow: dict[str, Any]
     processor: str = ""
+    system: list[str] = dataclasses.field(default_factory=list)
     driver: str | None = None
     gpus: list[str] = dataclasses.field(default_factory=list)
     libraries: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
@@ -187,6 +194,42 @@ def _processor(cpuinfo):
     return f"{cores} cores of {found.get('model name', platform.machine())}, {can}"
 
 
+def _system(folder, root=Path("/")):
+    """Lines about the system, the memory, and a folder in which runs may be."""
+    yield f"rrn {rrn.__version__} in {Path(rrn.__file__).parent}; {platform.platform()}"
+    known = dict(re.findall(r"^(\w+): +(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
+    if "MemAvailable" in known:
+        total, free = (_gib(1024 * int(known[n])) for n in ("MemTotal", "MemAvailable"))
+        limit = _text(root / "sys/fs/cgroup/memory.max").strip()  # of a container
+        limit = f"; this container may have {_gib(int(limit))}" if limit.isdecimal() else ""
+        yield f"memory: {free} of {total} are free{limit}"
+    disk = shutil.disk_usage(folder)
+    yield f"{folder}: {_gib(disk.free)} of {_gib(disk.total)} are free; {_locks(folder)}"
+    if importlib.util.find_spec("resource"):
+        import resource  # which Windows lacks
+
+        limits = {"open files": resource.RLIMIT_NOFILE, "processes": resource.RLIMIT_NPROC}
+        soft = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+        most = [f"{n:,} {name}" for name, n in soft.items() if n != resource.RLIM_INFINITY]
+        yield f"limits: {', '.join(most) or 'none of open files and processes'}"
+
+
+def _gib(size):
+    return f"{size / 2**30:,.1f} GiB"
+
+
+def _locks(folder):
+    """Whether a run can lock its folder there."""
+    try:
+        import fcntl  # which Windows lacks
+
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError) as error:
+        return f"a run cannot lock its folder there: {error}"
+    return "files there can be locked"
+
+
 def _nvidia(root=Path("/")):
     """NVIDIA's driver and GPUs: by nvidia-smi, by the driver's files, or on the PCI bus."""
     query = ["nvidia-smi", "--query-gpu=driver_version,name,memory.total", "--format=csv,noheader"]
@@ -259,7 +302,8 @@ def _find_tools(folder):
 
 def _gather():
     """All facts."""
-    facts = Facts(_apart("_describe_tensorflow"), _processor(_text("/proc/cpuinfo")), *_nvidia())
+    processor, system = _processor(_text("/proc/cpuinfo")), [*_system(Path.cwd())]
+    facts = Facts(_apart("_describe_tensorflow"), processor, system, *_nvidia())
     facts.visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if "error" in facts.tensorflow:
         return facts
@@ -282,6 +326,7 @@ def _described(facts):
     tf = {"version": "that does not start", "cuda": None, "gpus": [], **facts.tensorflow}
     built = f"for CUDA {tf['cuda']} and cuDNN {tf['cudnn']}" if tf["cuda"] else "without CUDA"
     yield f"Python {platform.python_version()}; TensorFlow {tf['version']}, built {built}"
+    yield from facts.system
     yield f"processor: {facts.processor}"
     yield f"NVIDIA's driver: {facts.driver or 'none'}"
     yield f"NVIDIA's GPUs in this machine: {'; '.join(facts.gpus) or 'none'}"

@@ -7,6 +7,7 @@ import sys
 import pytest
 import tensorflow as tf
 
+import rrn
 from rrn import doctor
 from tests.helpers import ROOT
 
@@ -269,6 +270,26 @@ def test_gpus_without_nvidia_smi(tmp_path, monkeypatch):
     (driver / "version").write_text(version)
     (driver / "gpus/0000:00:01.0/information").write_text("Model: \t\t NVIDIA H100\nIRQ: 1\n")
     assert doctor._nvidia(tmp_path) == ("580.95.05", ["NVIDIA H100"])
+
+
+def test_the_system_in_words(tmp_path, monkeypatch):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:  2097152 kB\nMemAvailable:  1048576 kB\n")
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text(f"{2**29}\n")
+    what, memory, disk, _ = doctor._system(tmp_path, tmp_path)
+    assert what.startswith(f"rrn {rrn.__version__} in {ROOT / 'rrn'}; Linux-")
+    assert memory == "memory: 1.0 GiB of 2.0 GiB are free; this container may have 0.5 GiB"
+    assert disk.startswith(f"{tmp_path}: ") and disk.endswith("are free; files there can be locked")
+
+    def refuse(file, how):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
+    _, memory, disk, _ = doctor._system(tmp_path, tmp_path)
+    assert memory.endswith("2.0 GiB are free")
+    assert disk.endswith("a run cannot lock its folder there: [Errno 37] No locks available")
 
 
 def test_the_processor_in_words():
