@@ -199,7 +199,11 @@ def _one_line(number, line):
             after, judged = [*words[i + 1 :], "", ""][:2]
             is_solution = len(after) == 81 and judged != "invalid"
             return Found(number, word, after if is_solution else "")
-    raise _misfit(number, line.strip())
+    wrong = _misfit(number, line.strip())
+    if re.search(r"[,;\t]", line) and not re.search(r"\d", line):
+        heading = "or a table's heading with a column puzzle, quiz or question"
+        wrong = PuzzleError(f"{wrong}; {heading}", number)
+    raise wrong
 
 
 def _cells(line, count):

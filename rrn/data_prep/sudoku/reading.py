@@ -30,6 +30,14 @@ STANDARD_INPUT = "-"
 BATCH = 8192  # puzzles that are checked together
 LONGEST = 1 << 20  # characters of a line
 NO_PUZZLE = "expected puzzles, each of 81 characters or nine lines of 9"
+NO_TEXT = {  # what a file begins with -> what it is, and what to do
+    b"\xff\xfe": "UTF-16 text; expected UTF-8: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; expected UTF-8: save it as UTF-8",
+    b"PK\x03\x04": "a zip archive or a spreadsheet; expected text: unpack it, or save it as CSV",
+    b"BZh": "compressed by bzip2; expected text, plain or in .gz: bzip2 -d unpacks it",
+    b"\xfd7zXZ": "compressed by xz; expected text, plain or in .gz: xz -d unpacks it",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; expected text, plain or in .gz: zstd -d unpacks it",
+}
 _FULL = frozenset("123456789")
 _DIGITS = str.maketrans(dict.fromkeys(BLANKS, "0"))
 
@@ -277,10 +285,11 @@ class _Lines:
     def __iter__(self) -> Iterator[str]:
         standard = self._name == STANDARD_INPUT
         with open(0 if standard else self._name, "rb", closefd=not standard) as raw:
-            start = raw.peek(2)[:2]
-            if start in (b"\xff\xfe", b"\xfe\xff"):
-                raise DataError(f"{self._name}: UTF-16 text; expected UTF-8: save it as UTF-8")
-            zipped = start == b"\x1f\x8b" or self._name.endswith(".gz")
+            start = raw.peek(8)
+            for beginning, what in NO_TEXT.items():
+                if start.startswith(beginning):
+                    raise DataError(f"{self._name}: {what}")
+            zipped = start.startswith(b"\x1f\x8b") or self._name.endswith(".gz")
             data = gzip.GzipFile(fileobj=raw) if zipped else raw
             # utf-8-sig leaves the byte order mark away.
             text = io.TextIOWrapper(data, "utf-8-sig", "replace")

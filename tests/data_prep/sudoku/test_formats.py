@@ -121,7 +121,11 @@ WRONG = {
     "ten rows": ([*ROWS, ROWS[0]], 10, "the puzzle that begins here has 1 row; expected 9"),
     "a short row": ([*ROWS[:4], ROWS[4][1:], *ROWS[5:]], 5, "has 8 characters; expected 81, or"),
     "a large number": ([",".join(["10", *"0" * 80])], 1, "has 82 characters"),
-    "no column": (["sudoku,result", f"{PUZZLE},{SOLUTION}"], 1, "has the character 's'"),
+    "no column": (
+        ["sudoku,result", f"{PUZZLE},{SOLUTION}"],
+        1,
+        "table's heading with a column puzzle, quiz",
+    ),
     "a short field": (["id,puzzle", f"1,{PUZZLE}", f"2,{PUZZLE[1:]}"], 3, "has 80 characters"),
     "a field too few": (["id,puzzle", "1"], 2, "has 1 column; expected the puzzle in column 2"),
     "dots and dashes": (["......-...."], 1, "has 11 characters; expected 81"),

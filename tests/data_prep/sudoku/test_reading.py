@@ -1,6 +1,8 @@
 """The one reader: files, pipes, texts, arrays and nested lists."""
 
+import bz2
 import gzip
+import lzma
 import os
 import subprocess
 import sys
@@ -86,6 +88,13 @@ WRONG = {
     "{p}.txt": (f"{BLANK}\n{BLANK[1:]}\n", ["line 2", "80 characters"]),
     "utf8.txt": (b"\xff" * 81, ["line 1: ", "has the character '\N{REPLACEMENT CHARACTER}'"]),
     "utf16.txt": (f"\ufeff{PUZZLE}\n".encode("utf-16-le"), ["UTF-16 text; expected UTF-8"]),
+    "list.zip": (b"PK\x03\x04" + b"0" * 81, ["a zip archive or a spreadsheet; expected"]),
+    "list.bz2": (bz2.compress(b"0" * 81), ["compressed by bzip2; expected text, plain or in"]),
+    "list.xz": (
+        lzma.compress(PUZZLE.encode()),
+        ["compressed by xz; expected text, plain or in .gz"],
+    ),
+    "list.zst": (b"\x28\xb5\x2f\xfd" + b"0" * 81, ["compressed by zstd; expected text"]),
     "empty.txt": ("", ["empty; expected puzzles"]),
     "empty.txt.gz": (gzip.compress(b""), ["empty; expected puzzles"]),
     "comments.txt": ("# none\n\n", ["no puzzle; expected puzzles"]),
