@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
-from rrn.data_prep import DataError, hdf5
+from rrn.data_prep import DataError, failures, hdf5
 from rrn.data_prep.finding import find
 
 SCHEMAS = {
@@ -56,7 +56,10 @@ def _execute(path: Path) -> ModuleType:
             f"--schema {path}: no Python file; expected one that defines check(datasets)"
         )
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a user's file may raise anything
+        raise DataError(f"--schema {path}: {_what(error)}") from error
     if not callable(getattr(module, "check", None)):
         raise DataError(f"--schema {path}: no check in it; expected a function check(datasets)")
     return module
@@ -92,4 +95,14 @@ def verify_contents(
         verified = schemas[schema].check(contents.datasets) or ()
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
+    except Exception as error:
+        if schema not in own:
+            raise
+        raise DataError(f"{path}: {_what(error)}") from error
     return [f"schema {schema!r}, version {version}, notes {attributes['notes']!r}", *verified]
+
+
+def _what(error):
+    """What a user's own file has raised, and where."""
+    place = failures.find_place(error, str(Path(__file__).parent))
+    return f"{failures.words_of(error)}{f' (raised in {place})' if place else ''}"

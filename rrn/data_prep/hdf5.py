@@ -32,7 +32,7 @@ SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
 
 
 def write(
-    path: Path,
+    path: Path | str,
     datasets: Mapping[str, np.ndarray],
     attributes: Mapping[str, str | int],
 ) -> None:
@@ -50,7 +50,7 @@ def write(
 
 @contextlib.contextmanager
 def create(
-    path: Path,
+    path: Path | str,
     datasets: Mapping[str, np.ndarray],
     attributes: Mapping[str, str | int],
 ) -> Iterator[h5py.File]:
@@ -67,6 +67,7 @@ def create(
     Yields:
       The open file, which holds the datasets and attributes.
     """
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _check_can_be_written(path)
     memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full

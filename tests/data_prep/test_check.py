@@ -154,3 +154,16 @@ def test_what_is_no_validator_is_named(tmp_path, capsys, name, said):
     assert capsys.readouterr().err.startswith(
         f"error: --schema {tmp_path / name}: {said}; expected"
     )
+
+
+def test_what_a_validator_of_ones_own_raises_is_named_with_its_place(tmp_path, capsys):
+    hdf5.write(f"{tmp_path}/a.h5", {}, {"schema": "mine", "version": 1, "notes": "", "seed": 0})
+    file, mine = tmp_path / "a.h5", tmp_path / "mine.py"
+    for code, what in {
+        "def check(datasets)": f"--schema {mine}: expected ':' (mine.py, line 1)",
+        "import nothing_of_this_name": f"--schema {mine}: No module named 'nothing_of_this_name'",
+        "def check(datasets): datasets['x']": f"{file}: no entry 'x'",
+    }.items():
+        mine.write_text(code)
+        assert main(["check", str(file), "--schema", str(mine)]) == 1
+        assert capsys.readouterr().err == f"error: {what} (raised in {mine}:1)\n"
