@@ -12,6 +12,7 @@ if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()
 import ctypes
 import dataclasses
+import importlib.metadata
 import importlib.util
 import itertools
 import json
@@ -28,7 +29,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import rrn
 from rrn.data_prep.failures import error_line
 
 SECONDS = 300  # in which a process must have answered
@@ -196,7 +196,9 @@ def _processor(cpuinfo):
 
 def _system(folder, root=Path("/")):
     """Lines about the system, the memory, and a folder in which runs may be."""
-    yield f"rrn {rrn.__version__} in {Path(rrn.__file__).parent}; {platform.platform()}"
+    installed = [*importlib.metadata.distributions(name="rrn")]
+    version = installed[0].version if installed else "that is not installed,"
+    yield f"rrn {version} in {Path(__file__).parent}; {platform.platform()}"
     known = dict(re.findall(r"^(\w+): +(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
     if "MemAvailable" in known:
         total, free = (_gib(1024 * int(known[n])) for n in ("MemTotal", "MemAvailable"))
