@@ -83,7 +83,7 @@ def card(weights: Weights) -> str:
         lines.append(f"- Its data: {data['notes']}")
     if "results" in about:
         results = about["results"]
-        metrics = ", ".join(f"{n} {value:.4g}" for n, value in metrics_of_all(results).items())
+        metrics = ", ".join(f"{n} {value:.6g}" for n, value in metrics_of_all(results).items())
         examples = f"{results['examples']:,} examples of the {results['split']} split"
         lines.append(f"- On {examples}: {metrics}")
     lines.append(f"- Licence: {about.get('licence', 'not stated')}")
