@@ -85,6 +85,7 @@ def test_the_python_of_every_document_is_run_by_a_test():
         "docs/guide/keras.md",
         "docs/guide/modules.md",
         "docs/guide/own_network.md",
+        "docs/guide/questions.md",
         "docs/guide/ragged_graphs.md",
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
@@ -216,6 +217,22 @@ def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
     results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "[b'office']\n(1, 1, 177)\n"
     assert results["answers"]["answer"].numpy().tolist() == [b"office"]
+
+
+@pytest.mark.slow
+def test_the_python_of_questions_md_takes_xlas_mark_from_a_copy(tmp_path, monkeypatch):
+    saved = tmp_path / "runs/pretty_clevr/saved_model"
+    export(ROOT / "pretrained/pretty_clevr.h5", saved)
+    run(python_of("docs/guide/questions.md"), tmp_path, monkeypatch)
+    places = saved, tmp_path / "runs/plain"
+    marked = [b"_XlaMustCompile" in (place / "saved_model.pb").read_bytes() for place in places]
+    assert marked == [True, False]
+    eight = tf.range(8)[None]
+    inputs = {"positions": tf.zeros([1, 8, 2]), "colours": eight, "markers": eight}
+    inputs |= {"anchor": tf.constant([3]), "jumps": tf.constant([2])}
+    models = [tf.saved_model.load(str(place)) for place in places]
+    expected, found = (model.predict(inputs) for model in models)
+    np.testing.assert_allclose(found["probabilities"], expected["probabilities"], atol=1e-5)
 
 
 @pytest.mark.slow
