@@ -91,7 +91,8 @@ def record(name: str, nest: Any, device: str = "") -> None:
         nest are named by their places in it: `inputs/facts/0`.
       device: the device of a tensor that has none of its own, as an argument of a function.
     """
-    if (record := getattr(_local, "record", None)) is None:
+    record = getattr(_local, "record", None)
+    if record is None:
         return
     full = f"{tf.get_current_name_scope()}/{name}".lstrip("/").removeprefix(record.scope)
     for place, tensor in _by_name(full, nest):
@@ -106,14 +107,16 @@ def traced_steps(num_steps: int) -> int:
     Where an update is shown and never run, two steps are enough: the first has no state to go on
     from, and all others do what the second does, with the same variables.
     """
-    if (record := getattr(_local, "record", None)) is not None:
+    record = getattr(_local, "record", None)
+    if record is not None:
         record.num_steps = max(record.num_steps, num_steps)
     return min(num_steps, getattr(_local, "steps", None) or num_steps)
 
 
 def record_reads(counts: Mapping[Any, int]) -> None:
     """Notes `ReadingScope.counts`, if a recorder is open."""
-    if (record := getattr(_local, "record", None)) is None:
+    record = getattr(_local, "record", None)
+    if record is None:
         return
     for variable, count in counts.items():
         record.reads[variable] = record.reads.get(variable, 0) + count

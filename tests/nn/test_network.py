@@ -584,3 +584,15 @@ def test_the_network_may_be_traced_with_sizes_unknown():
         eager = states.python_function(*arguments)
         for actual, expected in zip(states(*arguments), eager, strict=True):
             assert_close(actual, expected)
+
+
+def test_autograph_takes_a_network_without_a_word(caplog):
+    """It warns of what it cannot transform, as of assignments within expressions."""
+    network, graph = RecurrentRelationalNetwork(3, 4), SparseGraph([0, 1], [1, 0], 2)
+
+    @tf.function
+    def call(features):
+        return network(graph, features, 2)[-1]
+
+    call(tf.zeros([2, 3]))
+    assert "AutoGraph" not in caplog.text

@@ -121,7 +121,8 @@ class Solver:
         self.segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
         self._guesses = self.task.config.nodes == "candidates"
         self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
-        self._traced_segment = xla(self.segment) if self._on_gpu else tf.function(self.segment)
+        traced = xla if self._on_gpu else tf.function(autograph=False)
+        self._traced_segment = traced(self.segment)
         assign_weights(file, model_variables(self.task))
 
     def beliefs(self, puzzles: np.ndarray) -> tf.Tensor:
