@@ -128,6 +128,22 @@ def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def start_program():
+    """Starts a `tests.program.Run`; after the test none of its processes is left."""
+    from tests.program import Run
+
+    runs = []
+
+    def start(words, **environment):
+        runs.append(Run(words, **environment))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        run.kill()
+
+
 @pytest.fixture(scope="session")
 def ages_h5(prepare_once) -> Path:
     """The prepared file of all trees."""
