@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -125,8 +126,22 @@ def wait_until(condition, limit=LIMIT):
         time.sleep(0.05)
 
 
-def run(words, **environment):
-    return Run(words, **environment).finish()
+def run(words):
+    return Run(words).finish()
+
+
+def run_anew(words, **environment):
+    """As `run`, in a new Python, for what happens before or while TensorFlow loads."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        preexec_fn=hear_signals,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 def succeed(words):

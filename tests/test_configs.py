@@ -48,7 +48,7 @@ def test_there_are_experiments():
 
 # What takes long to trace or to compute, and makes no difference to which stage trains what: field
 # of `model`, or a stage's option -> the most of it. VGG19 needs gigabytes in its own width.
-MOST = {"num_steps": 2, "num_parts": 2, "width": 4}
+MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_facts": 8}
 
 
 def shorten(config):
