@@ -9,23 +9,34 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-SECONDS = {True: 20, False: 1}  # of a test, roughly, by whether it is slow
-
-
 def pytest_configure(config):
-    """Lets xdist begin files in the order of `pytest_collection_modifyitems`.
+    """Lets xdist begin groups in the order of `pytest_collection_modifyitems`.
 
-    Its own order is by numbers of tests, so that files of a few slow tests would come last.
+    Its own order is by numbers of tests, so that groups of a few slow tests would come last.
     """
     config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Puts files that take long first: no worker waits in the end for one that has such a file."""
-    seconds = collections.Counter()
+    """Makes files the groups of tests that one worker runs; a slow test alone is one, too.
+
+    Tests that share what a module's fixture has made stay together. Groups that take long come
+    first: no worker waits in the end for one that has such a group.
+    """
+    seconds, groups = collections.Counter(), {}
     for item in items:
-        seconds[item.path] += SECONDS["slow" in item.keywords]
-    items.sort(key=lambda item: -seconds[item.path])
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        shares = any(fixture[-1].scope == "module" for fixture in fixtures)
+        slow = "slow" in item.keywords
+        groups[item] = item if slow and not shares else item.nodeid.split("::")[0]
+        limit = item.get_closest_marker("timeout")
+        # Roughly: what may take long has a long limit.
+        seconds[groups[item]] += (limit.args[0] if limit else 200) / 10 if slow else 0.3
+    items.sort(key=lambda item: -seconds[groups[item]])
+    for item in items:
+        if groups[item] is not item:
+            item.add_marker(pytest.mark.xdist_group(groups[item]))
 
 
 def real_data(folder: str, name: str) -> Path:
