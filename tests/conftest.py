@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items):
         groups[item] = item if slow and not shares else item.nodeid.split("::")[0]
         limit = item.get_closest_marker("timeout")
         # Roughly: what may take long has a long limit.
-        seconds[groups[item]] += (limit.args[0] if limit else 200) / 10 if slow else 0.3
+        seconds[groups[item]] += (limit.args[0] if limit else 300) / 20 if slow else 0.3
     items.sort(key=lambda item: -seconds[groups[item]])
     for item in items:
         if groups[item] is not item:

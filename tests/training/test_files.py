@@ -93,7 +93,7 @@ def test_every_file_is_read_hashed_decompressed_and_validated_once(trained, coun
     assert len(names) > 10 and set(taken(of_training, "read").values()) == {1}
 
     given = shutil.copy(weights, tmp_path / "given.h5")
-    config = replace(request.config, evaluate={"path": shutil.copy(data, tmp_path / "b.h5")})
+    config = replace(request.config, evaluate={"path": str(shutil.copy(data, tmp_path / "b.h5"))})
     counts.clear()
     run(Request(config, "babi", tmp_path / "b", devices="cpu", weights=given))
     assert taken(counts, "open") == files | {"b.h5": 1, "given.h5": 1}
