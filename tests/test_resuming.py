@@ -18,6 +18,7 @@ LONG = [
     *("--config.train.log_every_updates=6", "--config.train.clip_norm=1.0"),
     "--config.model.num_steps=1",  # a second step would be traced for nothing
 ]
+SHORT = [*LONG, "--config.train.num_updates=60"]
 
 
 def is_done(workdir):
@@ -66,7 +67,7 @@ def test_stopped_and_killed_runs_resume_to_the_same_bits(
 def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, start_program, tmp_path):
     """What goes on is a copy of the folder from the middle of the run, as a kill would leave it."""
     whole, part = tmp_path / "whole", tmp_path / "part"
-    arguments = command(small_babi_h5, *LONG, "--jit=on", "--workdir")
+    arguments = command(small_babi_h5, *SHORT, "--jit=on", "--workdir")
     program = start_program([*arguments, str(whole)])
     program.wait_for("^update 36/")
     os.kill(program.pid, signal.SIGSTOP)
@@ -75,7 +76,7 @@ def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, start_program, t
     status, _, err = program.finish()
     assert status == 0, err
     out = succeed([*arguments, str(part)])
-    assert 30 < int(out.split()[1].split("/")[0]) < 240
+    assert 30 < int(out.split()[1].split("/")[0]) <= 60
     assert_same_end(part, whole)
 
 
@@ -92,7 +93,7 @@ def assert_refused(arguments, workdir, owner):
 @pytest.mark.slow
 @pytest.mark.timeout(3 * LIMIT)
 def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, start_program, tmp_path):
-    flags = *LONG, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
+    flags = *SHORT, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
     arguments = command(small_babi_h5, *flags, devices="cpu:2")
     program = start_program(arguments)
     wait_until(lambda: list(tmp_path.glob("checkpoints/last/ckpt-[1-9]*.index")))
@@ -100,10 +101,10 @@ def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, start_progra
     assert not is_done(tmp_path)
     out = succeed(arguments)
     first = int(re.search(r"^update (\d+)/", out, re.MULTILINE)[1])
-    assert first > 6 and "update 240/240" in out and is_done(tmp_path)
+    assert first > 6 and "update 60/60" in out and is_done(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     training = [line for line in lines if "split" not in line]
-    assert [line["update"] for line in training] == list(range(6, 241, 6))
+    assert [line["update"] for line in training] == list(range(6, 61, 6))
     for line in training:
         assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 6
         assert 0 <= line["staleness"] <= line["staleness_max"]
