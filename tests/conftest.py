@@ -2,6 +2,7 @@
 
 import collections
 import fcntl
+import gc
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if groups[item] is not item:
             item.add_marker(pytest.mark.xdist_group(groups[item]))
+
+
+def pytest_collection_finish():
+    """Spares the garbage collector what is loaded: it is much, and tracing calls it often."""
+    gc.freeze()
 
 
 def real_data(folder: str, name: str) -> Path:

@@ -1,5 +1,6 @@
 """Every experiment of configs/ builds and trains."""
 
+import functools
 import importlib
 import os
 import re
@@ -52,6 +53,9 @@ def test_there_are_experiments():
 MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_facts": 8}
 
 
+read_once = functools.cache(read_prepared)  # the simulated stories are many
+
+
 def shorten(config):
     """Cuts the fields of `MOST`, in the model and in the options of every stage."""
 
@@ -84,10 +88,9 @@ def test_two_updates_of_every_stage(file, variant, request):
     if config.task == "babi" and config.model.augment:  # needs every name in some story
         fixture = "simulated_babi_h5"
     path = request.getfixturevalue(fixture)
-    config = replace(config, data={"path": str(path)})
-    config = replace(config, train={"batch_size": 4})
+    config = replace(config, data={"path": str(path)}, train={"batch_size": 4})
     config = shorten(config)
-    data = read_prepared(path)
+    data = read_once(path)
     task = create_task(config.model, data)
     trainer, inputs = make_trainer(config, data, task, CPUS[:1])
     names = [variable.name for variable in trainer.model_variables]

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.files.data import read_prepared
 from rrn.nn import network
 from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
@@ -19,7 +18,7 @@ from rrn.training.trainer import Trainer
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_config, load_config, make_trainer
 from tests.program import command, run_anew
-from tests.test_configs import DATA, shorten
+from tests.test_configs import DATA, read_once, shorten
 
 TASKS = "ages", "babi", "completion", "mnist_cnn", "pretty_clevr", "sudoku", "triplet", "vgg19"
 GPU_RECIPES = "ages", "babi", "pretty_clevr", "sudoku"
@@ -35,7 +34,7 @@ def small_task(request, name, variant="test", **fields):
     config = replace(config, train={"batch_size": 4})
     config = replace(config, model=fields)
     config = shorten(config)
-    data = read_prepared(config.data.path)
+    data = read_once(config.data.path)
     tf.random.set_seed(0)
     return config, data, create_task(config.model, data)
 
