@@ -2,17 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import h5py
 import pytest
 
 from rrn.data_prep import hdf5
 from rrn.files.weights_file import Weights, write_weights
-from tests.helpers import ROOT
 from tests.program import LIMIT, command, read_json, run_anew, succeed
 
 # Training, evaluating, listing variables
@@ -267,56 +263,26 @@ WRONG = {
 }
 
 
-# Becomes each of the command lines in a fork, so that the program's modules load once.
-FORKS = """
-import json, os, runpy, sys
-
-import rrn.main
-
-for words, out, err in json.load(sys.stdin):
-    if os.fork():
-        print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
-        continue
-    for number, path in (1, out), (2, err):
-        os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY), number)
-    sys.argv = words
-    runpy.run_path("main.py", run_name="__main__")
-    os._exit(0)
-"""
-
-
-@pytest.fixture(scope="module")
-def ends(files, small_babi_h5, tmp_path_factory):
-    """Case -> (exit status, output, errors, workdir)."""
-    folder, lines = tmp_path_factory.mktemp("ends"), []
-    # A TensorFlow that cannot be imported: whoever tries ends in another way.
-    (folder / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')")
-    for number, (flags, _, _) in enumerate(WRONG.values()):
-        changes = [flag.format(files=files) for flag in flags or ["--config.train.nonsense=1"]]
-        words = [f"--workdir={folder / str(number)}", *changes]
-        if flags is None or any(flag.startswith("--config=") for flag in flags):
-            words = ["main.py", *words]
-        else:
-            words = command(small_babi_h5, *words, devices="auto")
-        lines.append([words, *(f"{folder / str(number)}.{stream}" for stream in ("out", "err"))])
-    statuses = subprocess.check_output(
-        [sys.executable, "-c", FORKS],
-        input=json.dumps(lines),
-        cwd=ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(folder)},
-        text=True,
-        timeout=LIMIT,
-    )
-    said = [[Path(path).read_text() for path in paths] for _, *paths in lines]
-    workdirs = [folder / str(number) for number in range(len(lines))]
-    found = zip(map(int, statuses.split()), said, workdirs, strict=True)
-    return {c: (status, *texts, w) for c, (status, texts, w) in zip(WRONG, found, strict=True)}
-
-
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(case, files, ends):
-    _, status, said = WRONG[case]
-    found, out, err, workdir = ends[case]
+def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(
+    case, files, small_babi_h5, tmp_path
+):
+    flags, status, said = WRONG[case]
+    if flags is None:
+        arguments = ["main.py", "--config.train.nonsense=1"]
+    else:
+        flags = [flag.format(files=files) for flag in flags]
+        if not any(flag.startswith("--workdir") for flag in flags):
+            flags.append(f"--workdir={tmp_path / 'run'}")
+        if any(flag.startswith("--config=") for flag in flags):
+            arguments = ["main.py", *flags]
+        elif any(flag.startswith(("--local_cluster", "--devices")) for flag in flags):
+            arguments = command(small_babi_h5, *flags, devices="auto")
+        else:
+            arguments = command(small_babi_h5, *flags)
+    # A TensorFlow that cannot be imported: whoever tries ends in another way.
+    (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')")
+    found, out, err = run_anew(arguments, PYTHONPATH=str(tmp_path))
     assert found == status, err
     lines = err.splitlines()
     (place,) = (i for i, line in enumerate(lines) if line.startswith("error: "))
@@ -324,7 +290,7 @@ def test_what_is_wrong_is_said_in_one_line_before_tensorflow_loads(case, files, 
         assert part.format(files=files) in "\n".join(lines[place:])
     # Differing fields are listed below the line; nothing else follows it.
     assert out == "" and all(line.startswith("  ") for line in lines[place + 1 :])
-    assert not workdir.exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_with_verbosity_an_error_shows_where_it_was_raised(files, small_babi_h5):
