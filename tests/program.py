@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 import rrn.training.train  # noqa: F401 for the forks
+from rrn.distribute.cluster import STOPPING
 from tests.helpers import ROOT
 
 SMALL = [
@@ -108,7 +109,8 @@ class Run:
 def become(words, out, err, environment):
     """Makes a new process that of a command line, as if it were started with `python`."""
     os.setsid()
-    hear_signals()
+    for number in STOPPING:  # which the one that it is a fork of may ignore
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in (1, out), (2, err):
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
