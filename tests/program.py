@@ -92,8 +92,8 @@ class Run:
     def finish(self):
         """(exit status, standard output, errors); no process is left."""
         try:
-            self.process.join(LIMIT)
-            wait_until(lambda: not self.living(), 20)
+            wait_until(self.has_ended)
+            wait_until(lambda: not self.living(), 60)  # one may still be importing TensorFlow
             return self.process.exitcode, self.output(), self.errors()
         finally:
             self.kill()
