@@ -81,6 +81,7 @@ def different():
             yield param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "variant"), list(different()))
 def test_two_updates_of_every_stage(file, variant, request):
     config = load_config(file, variant)

@@ -132,6 +132,7 @@ class LineRandom:
         return tf.zeros([6, *shape])
 
 
+@pytest.mark.slow
 def test_a_shape_that_differs_is_said_and_not_compiled(request, caplog):
     config, data, task = small_task(request, "babi")
     _, inputs = make_trainer(config, data, task, CPUS[:1])
