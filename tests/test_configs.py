@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from rrn.config import replace
 from rrn.config_file import read_config
@@ -81,9 +82,17 @@ def different():
             yield param
 
 
+@pytest.fixture
+def unoptimized():
+    """What runs twice is not worth that TensorFlow makes its graph faster."""
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    yield
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "variant"), list(different()))
-def test_two_updates_of_every_stage(file, variant, request):
+def test_two_updates_of_every_stage(file, variant, request, unoptimized):
     config = load_config(file, variant)
     fixture = DATA[Path(config.data.path).stem]
     if config.task == "babi" and config.model.augment:  # needs every name in some story
