@@ -2,6 +2,7 @@
 
 import collections
 import fcntl
+import gc
 from pathlib import Path
 
 import pytest
@@ -9,23 +10,39 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-SECONDS = {True: 20, False: 1}  # of a test, roughly, by whether it is slow
-
-
 def pytest_configure(config):
-    """Lets xdist begin files in the order of `pytest_collection_modifyitems`.
+    """Lets xdist begin groups in the order of `pytest_collection_modifyitems`.
 
-    Its own order is by numbers of tests, so that files of a few slow tests would come last.
+    Its own order is by numbers of tests, so that groups of a few slow tests would come last.
     """
     config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Puts files that take long first: no worker waits in the end for one that has such a file."""
-    seconds = collections.Counter()
+    """Makes files the groups of tests that one worker runs; a slow test alone is one, too.
+
+    Tests that share what a module's fixture has made stay together. Groups that take long come
+    first: no worker waits in the end for one that has such a group.
+    """
+    seconds, groups = collections.Counter(), {}
     for item in items:
-        seconds[item.path] += SECONDS["slow" in item.keywords]
-    items.sort(key=lambda item: -seconds[item.path])
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        shares = any(fixture[-1].scope == "module" for fixture in fixtures)
+        slow = "slow" in item.keywords
+        groups[item] = item if slow and not shares else item.nodeid.split("::")[0]
+        limit = item.get_closest_marker("timeout")
+        # Roughly: what may take long has a long limit.
+        seconds[groups[item]] += (limit.args[0] if limit else 300) / 20 if slow else 0.3
+    items.sort(key=lambda item: -seconds[groups[item]])
+    for item in items:
+        if groups[item] is not item:
+            item.add_marker(pytest.mark.xdist_group(groups[item]))
+
+
+def pytest_collection_finish():
+    """Spares the garbage collector what is loaded: it is much, and tracing calls it often."""
+    gc.freeze()
 
 
 def real_data(folder: str, name: str) -> Path:
@@ -95,6 +112,7 @@ def four_logical_cpus():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
     keep_order()
+    tf.config.list_logical_devices()  # from now on a run with --devices=cpu leaves them four
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +144,22 @@ def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("small_scenes") / "scenes.h5"
     assert main(["pretty_clevr", "--scenes", "16,4,4", "--images", "64", "--out", str(path)]) == 0
     return path
+
+
+@pytest.fixture
+def start_program():
+    """Starts a `tests.program.Run`; after the test none of its processes is left."""
+    from tests.program import Run
+
+    runs = []
+
+    def start(words, **environment):
+        runs.append(Run(words, **environment))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        run.kill()
 
 
 @pytest.fixture(scope="session")

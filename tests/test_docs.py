@@ -108,6 +108,7 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == "(5, 10) (2, 10)\n" * 4
 
 
+@pytest.mark.slow
 def test_the_python_of_modules_md_runs(tmp_path, monkeypatch, capsys):
     code = python_of("docs/guide/modules.md")
     code, replaced = re.subn(r"^(NUM_UPDATES =) \d+$", r"\1 40", code, flags=re.MULTILINE)
@@ -264,6 +265,7 @@ def test_the_core_numbers_of_a_hand_made_graph():
     assert numbers.tolist() == [3, 3, 3, 3, 2, 2, 1, 0]
 
 
+@pytest.mark.slow
 def test_the_task_of_core_numbers_runs_and_learns(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["core_numbers.py", "--updates", "40"])
     path = ROOT / "docs/guide/core_numbers.py"

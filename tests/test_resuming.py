@@ -4,12 +4,13 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import time
 
 import pytest
 
-from tests.program import LIMIT, assert_same_end, command, finish, run, start, succeed
+from tests.program import LIMIT, assert_same_end, command, run, succeed, wait_until
 
 LONG = [
     *("--config.train.num_updates=240", "--config.train.evaluate_every_updates=60"),
@@ -17,14 +18,7 @@ LONG = [
     *("--config.train.log_every_updates=6", "--config.train.clip_norm=1.0"),
     "--config.model.num_steps=1",  # a second step would be traced for nothing
 ]
-
-
-def wait_for_update(process):
-    """Reads until the process trains."""
-    for line in process.stdout:
-        if line.startswith("update "):
-            return
-    pytest.fail(f"no training: {process.stderr.read()}")
+SHORT = [*LONG, "--config.train.num_updates=60"]
 
 
 def is_done(workdir):
@@ -39,91 +33,78 @@ def uninterrupted(small_babi_h5, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(5 * LIMIT)
-def test_stopped_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_path):
-    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
-    for number, expected in (signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129):
-        process = start(arguments)
-        wait_for_update(process)
-        process.send_signal(number)
-        status, out, err = finish(process)
+@pytest.mark.timeout(7 * LIMIT)
+def test_stopped_and_killed_runs_resume_to_the_same_bits(
+    uninterrupted, small_babi_h5, start_program, tmp_path
+):
+    """Until the first is stopped, a second process in its folder is refused."""
+    arguments, update = command(small_babi_h5, *LONG, "--workdir", tmp_path), 0
+    kill = signal.SIGKILL, -signal.SIGKILL
+    stops = [(signal.SIGINT, 0), kill, (signal.SIGTERM, 143), kill, (signal.SIGHUP, 129)]
+    for number, expected in stops:
+        program = start_program(arguments)
+        assert program.first_update() > update  # of the last stop, which has saved
+        if number == signal.SIGINT:
+            assert_refused(arguments, tmp_path, program)
+        if number == signal.SIGKILL:
+            time.sleep(random.uniform(0.0, 0.5))
+        os.kill(program.pid, number)
+        status, out, err = program.finish()
         assert status == expected, err
-        assert "Traceback" not in err
-        last = out.splitlines()[-1]
-        assert last.startswith("Stopped at update ") and "the same command resumes there" in last
-        update = int(last.split()[3].rstrip(";"))
-        assert 0 < update < 240
-        assert (tmp_path / "checkpoints" / "last" / f"ckpt-{update}.index").exists()
-        assert not is_done(tmp_path)
+        assert not is_done(tmp_path) and "Traceback" not in err
+        if number != signal.SIGKILL:
+            last = out.splitlines()[-1]
+            assert last.startswith("Stopped at update ") and "the same command resumes" in last
+            update = int(last.split()[3].rstrip(";"))
+            assert (tmp_path / "checkpoints" / "last" / f"ckpt-{update}.index").exists()
     out = succeed(arguments)
-    first = int(out.split()[1].split("/")[0])
-    assert first > update
+    assert update < int(out.split()[1].split("/")[0]) < 240
     assert_same_end(tmp_path, uninterrupted)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3 * LIMIT)
-def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, tmp_path):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    arguments = command(small_babi_h5, *LONG, "--jit=on")
-    succeed([*arguments, "--workdir", str(whole)])
-    process = start([*arguments, "--workdir", str(parts)])
-    wait_for_update(process)
-    process.send_signal(signal.SIGINT)
-    status, out, err = finish(process)
-    assert status == 0 and "Stopped at update " in out, err
-    succeed([*arguments, "--workdir", str(parts)])
-    assert_same_end(parts, whole)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(6 * LIMIT)
-def test_killed_runs_resume_to_the_same_bits(uninterrupted, small_babi_h5, tmp_path):
-    """Until the first is killed, a second process in its folder is refused."""
-    arguments = command(small_babi_h5, *LONG, "--workdir", tmp_path)
-    rng = random.Random()
-    for number in range(3):
-        process = start(arguments)
-        try:
-            wait_for_update(process)
-            if number == 0:
-                assert_refused(arguments, tmp_path, process)
-            else:
-                time.sleep(rng.uniform(0.0, 1.5))
-        finally:
-            process.kill()
-            finish(process)
-        assert process.returncode in (-signal.SIGKILL, 0)
-    succeed(arguments)
-    assert_same_end(tmp_path, uninterrupted)
+def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, start_program, tmp_path):
+    """What goes on is a copy of the folder from the middle of the run, as a kill would leave it."""
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    arguments = command(small_babi_h5, *SHORT, "--jit=on", "--workdir")
+    program = start_program([*arguments, str(whole)])
+    program.wait_for("^update 36/")
+    os.kill(program.pid, signal.SIGSTOP)
+    shutil.copytree(whole, part)
+    os.kill(program.pid, signal.SIGCONT)
+    status, _, err = program.finish()
+    assert status == 0, err
+    out = succeed([*arguments, str(part)])
+    assert 30 < int(re.search(r"^update (\d+)/", out, re.MULTILINE)[1]) <= 60
+    assert_same_end(part, whole)
 
 
 def assert_refused(arguments, workdir, owner):
     """A process that starts while `owner` trains in its folder ends, and changes nothing there."""
-    before = {*os.listdir(workdir), "checkpoints"}  # which the owner may make meanwhile
+    os.kill(owner.pid, signal.SIGSTOP)
+    before = os.listdir(workdir)
     status, _, err = run(arguments)
-    assert status == 1 and before == {*os.listdir(workdir), "checkpoints"}
+    assert status == 1 and before == os.listdir(workdir)
     assert err.startswith(f"error: --workdir={workdir}: process {owner.pid} of ")
+    os.kill(owner.pid, signal.SIGCONT)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3 * LIMIT)
-def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, tmp_path):
-    flags = *LONG, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
+def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, start_program, tmp_path):
+    flags = *SHORT, "--config.train.checkpoint_every_updates=6", "--nosync", "--workdir", tmp_path
     arguments = command(small_babi_h5, *flags, devices="cpu:2")
-    process = start(arguments)
-    while not list(tmp_path.glob("checkpoints/last/ckpt-[1-9]*.index")):
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.kill()
-    finish(process)
+    program = start_program(arguments)
+    wait_until(lambda: list(tmp_path.glob("checkpoints/last/ckpt-[1-9]*.index")))
+    program.kill()
     assert not is_done(tmp_path)
     out = succeed(arguments)
     first = int(re.search(r"^update (\d+)/", out, re.MULTILINE)[1])
-    assert first > 6 and "update 240/240" in out and is_done(tmp_path)
+    assert first > 6 and "update 60/60" in out and is_done(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     training = [line for line in lines if "split" not in line]
-    assert [line["update"] for line in training] == list(range(6, 241, 6))
+    assert [line["update"] for line in training] == list(range(6, 61, 6))
     for line in training:
         assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 6
         assert 0 <= line["staleness"] <= line["staleness_max"]

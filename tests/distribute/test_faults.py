@@ -6,10 +6,7 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -17,114 +14,34 @@ import pytest
 import tensorflow as tf
 
 from rrn.distribute.sharding import POLICIES
-from tests.helpers import ROOT
-from tests.program import assert_same_end
+from tests.program import LIMIT, assert_same_end, wait_until
 
-LIMIT = 400  # seconds for one process
 STATED = 60  # seconds in which a run ends after a process has failed
 FLAGS = [
-    *("--config=configs/babi.py:test", "--config.train.num_updates=120"),
-    *("--config.train.evaluate_every_updates=120", "--config.train.checkpoint_every_updates=5"),
+    *("--config=configs/babi.py:test", "--config.train.num_updates=60"),
+    *("--config.train.evaluate_every_updates=60", "--config.train.checkpoint_every_updates=5"),
     *("--config.model.hidden_size=16", "--config.model.encoding_size=6"),
     *("--config.model.num_steps=1", "--config.model.num_parts=1", "--config.model.max_facts=6"),
 ]
 CLUSTER = ["--local_cluster=ps=2,worker=2", "--config.variables.policy=balanced"]
 
 
-class Run:
-    """A process of main.py, and with it all that it starts: they have a session of their own."""
-
-    def __init__(self, data, *flags, **environment):
-        self._out, self._err = os.memfd_create("out"), os.memfd_create("err")
-        self.process = subprocess.Popen(
-            [sys.executable, "main.py", *FLAGS, f"--config.data.path={data}", *map(str, flags)],
-            cwd=ROOT,
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
-            stdout=self._out,
-            stderr=self._err,
-            start_new_session=True,
-        )
-
-    def output(self):
-        return os.pread(self._out, 1 << 20, 0).decode()
-
-    def errors(self):
-        return os.pread(self._err, 1 << 20, 0).decode()
-
-    def wait_for(self, pattern):
-        """The match of `pattern` in the output, once it is there."""
-        wait_until(lambda: re.search(pattern, self.output(), re.MULTILINE) or self._has_ended())
-        found = re.search(pattern, self.output(), re.MULTILINE)
-        assert found, f"no {pattern}: {self.output()}{self.errors()}"
-        return found
-
-    def _has_ended(self):
-        return self.process.poll() is not None
-
-    def first_update(self):
-        """The update of its first line, once it trains."""
-        return int(self.wait_for(r"^update (\d+)/")[1])
-
-    def members(self):
-        """Name -> (address, process id) of its cluster, once all are there."""
-        self.wait_for("^chief 0 ")
-        lines = re.findall(r"^(\w+ \d+)  (\S+)  process (\d+)$", self.output(), re.MULTILINE)
-        return {name: (address, int(pid)) for name, address, pid in lines}
-
-    def cluster(self):
-        """Ids of the living processes that it has started as its cluster.
-
-        They are forks of multiprocessing's server and have its command line. Other children may be
-        there for a moment: h5py asks `uname -p` for the machine.
-        """
-        ids = set()
-        for pid in self.living():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if b"multiprocessing" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    ids.add(pid)
-        return ids
-
-    def living(self):
-        """Ids of the processes of its session."""
-        living = []
-        for file in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                state, _, _, session = file.read_text().rsplit(")", 1)[1].split()[:4]
-                if int(session) == self.process.pid and state != "Z":
-                    living.append(int(file.parent.name))
-        return living
-
-    def finish(self):
-        """(exit status, standard output, errors); no process is left."""
-        self.process.wait(LIMIT)
-        wait_until(lambda: not self.living(), 20)
-        return self.process.returncode, self.output(), self.errors()
-
-    def kill(self):
-        for pid in self.living():
-            os.kill(pid, signal.SIGKILL)
-        self.process.wait()
-
-
-def wait_until(condition, limit=LIMIT):
-    deadline = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {limit} seconds"
-        time.sleep(0.05)
+def members(run):
+    """Name -> (address, process id) of a run's cluster, once all are there."""
+    run.wait_for("^chief 0 ")
+    lines = re.findall(r"^(\w+ \d+)  (\S+)  process (\d+)$", run.output(), re.MULTILINE)
+    return {name: (address, int(pid)) for name, address, pid in lines}
 
 
 @pytest.fixture
-def start(small_babi_h5):
-    """Starts a `Run`; after the test none of its processes is left."""
-    runs = []
+def start(small_babi_h5, start_program):
+    """Starts a `Run` of main.py with flags, on small bAbI."""
 
     def start_run(*flags, **environment):
-        runs.append(Run(small_babi_h5, *flags, **environment))
-        return runs[-1]
+        words = ["main.py", *FLAGS, f"--config.data.path={small_babi_h5}", *map(str, flags)]
+        return start_program(words, **environment)
 
-    yield start_run
-    for run in runs:
-        run.kill()
+    return start_run
 
 
 def error_line(err):
@@ -160,11 +77,11 @@ def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, t
         saved = saved_update(workdir)
         run = start("--workdir", workdir, *CLUSTER)
         assert run.first_update() == saved + 5  # nothing before the last checkpoint is lost
-        members, killed_at = run.members(), time.monotonic()
+        cluster, killed_at = members(run), time.monotonic()
         if victim == "all":
-            os.killpg(run.process.pid, signal.SIGINT)  # as a terminal does
+            os.killpg(run.pid, signal.SIGINT)  # as a terminal does
         else:
-            os.kill(members[victim][1], signal.SIGKILL)
+            os.kill(cluster[victim][1], signal.SIGKILL)
         status, out, err = run.finish()
         assert time.monotonic() - killed_at < STATED
         if victim == "chief 0":
@@ -173,7 +90,7 @@ def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, t
             assert status == 0 and f"Stopped at update {saved_update(workdir)};" in out, err
         else:
             assert status == 1
-            assert f"lost {victim} ({members[victim][0]})" in error_line(err)
+            assert f"lost {victim} ({cluster[victim][0]})" in error_line(err)
     saved = saved_update(workdir)
     folders = {"finished": workdir, "undisturbed": tmp_path / "undisturbed"}
     runs = {name: start("--workdir", folder, *CLUSTER) for name, folder in folders.items()}
@@ -181,7 +98,7 @@ def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, t
     for name, run in runs.items():
         status, _, err = run.finish()
         assert status == 0, f"{name}: {err}"
-    assert runs["finished"].first_update() == saved + 5 < 120
+    assert runs["finished"].first_update() == saved + 5 < 60
     # Weights, variables and slots
     assert_same_end(workdir, tmp_path / "undisturbed")
     ours, theirs = weights(workdir), weights(tmp_path / "alone")
@@ -200,12 +117,12 @@ def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, t
 def test_asynchronous_training_goes_on_without_a_worker(start, tmp_path):
     run = start("--workdir", tmp_path, *CLUSTER, "--nosync")
     run.first_update()
-    members = {name: pid for name, (_, pid) in run.members().items()}
-    assert {*members.values()} - {members["chief 0"]} < run.cluster()  # and their server
-    os.kill(members["worker 1"], signal.SIGKILL)
+    cluster = {name: pid for name, (_, pid) in members(run).items()}
+    assert {*cluster.values()} < {*run.living()}  # and their server
+    os.kill(cluster["worker 1"], signal.SIGKILL)
     status, out, err = run.finish()
     assert status == 0, err
-    assert "update 120/120" in out and "mean error" in out
+    assert "update 60/60" in out and "mean error" in out
     assert "worker 1 (" in err and "ended by itself, exit code -9" in err
     lines = json_lines(tmp_path / "metrics.jsonl")
     assert all("staleness" in line for line in lines if "split" not in line)
@@ -217,10 +134,10 @@ def test_first_gradients_go_on_without_a_worker_until_sigterm(start, tmp_path):
     long = "--config.train.num_updates=1000000"
     run = start("--workdir", tmp_path, *CLUSTER, "--replicas_to_aggregate=1", long)
     run.first_update()
-    os.kill(run.members()["worker 1"][1], signal.SIGKILL)
+    os.kill(members(run)["worker 1"][1], signal.SIGKILL)
     # Where updates are slow, the watch's own line about the worker comes between two of them.
     run.wait_for(r"worker 1 has failed; 1 others go on\n(?:.*\n)*?update .*\n(?:.*\n)*?update ")
-    os.killpg(run.process.pid, signal.SIGTERM)  # as the end of a job does
+    os.killpg(run.pid, signal.SIGTERM)  # as the end of a job does
     status, out, err = run.finish()
     assert status == 143 and f"Stopped at update {saved_update(tmp_path)};" in out, err
     lines = json_lines(tmp_path / "metrics.jsonl")
@@ -296,17 +213,13 @@ def test_roles_of_tf_config_and_a_worker_that_comes_back(start, tmp_path):
 @pytest.mark.timeout(2 * LIMIT)
 def test_variables_mode_shows_a_cluster_before_there_is_one(start, tmp_path):
     policy = "--config.variables.policy=fixed_shards"
-    (tmp_path / "uname").write_text("#!/bin/sh\nsleep 0.2\n")  # as on a busy machine
-    (tmp_path / "uname").chmod(0o755)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    run = start("--mode=variables", "--workdir", tmp_path, *CLUSTER, policy, PATH=path)
-    seen = set()
-    while run.process.poll() is None:
-        seen.update(run.cluster())
+    run, seen = start("--mode=variables", "--workdir", tmp_path, *CLUSTER, policy), set()
+    while not run.has_ended():
+        seen.update(run.living())
         time.sleep(0.05)
     status, out, err = run.finish()
     assert status == 0, err
-    assert not seen
+    assert seen == {run.pid}
     rows = json.loads((tmp_path / "variables.json").read_text())
     lines = out.splitlines()
     assert [line.split()[0] for line in lines[1 : len(rows) + 1]] == [row["name"] for row in rows]
@@ -345,7 +258,7 @@ def test_variables_mode_shows_a_cluster_before_there_is_one(start, tmp_path):
 def test_a_process_that_is_stopped_is_named_and_killed(start, tmp_path):
     run = start("--workdir", tmp_path, *CLUSTER, "--config.train.num_updates=1000000")
     run.first_update()
-    address, pid = run.members()["worker 1"]
+    address, pid = members(run)["worker 1"]
     os.kill(pid, signal.SIGSTOP)
     stopped_at = time.monotonic()
     status, _, err = run.finish()  # none of its processes is left

@@ -182,7 +182,6 @@ def one_device(clipped_babi):
 @pytest.mark.parametrize(
     "count, how",
     [
-        (2, {}),
         (3, {}),  # of 16 examples 5, 5 and 6
         (4, {}),
         (3, {"compiled": True}),

@@ -7,7 +7,6 @@ import functools
 import json
 import math
 import shutil
-import sys
 import typing
 
 from hypothesis import strategies as st
@@ -86,7 +85,7 @@ def _train(path):
     workdir = path.parent / "out" / "run"
     shutil.rmtree(workdir, ignore_errors=True)
     words = json.loads(path.read_text())
-    status, _, said = run([sys.executable, "main.py", f"--workdir={workdir}", *words])
+    status, _, said = run(["main.py", f"--workdir={workdir}", *words])
     judge(status, said)
     read_weights(workdir / "weights.h5")
     json.loads((workdir / "results.json").read_text())

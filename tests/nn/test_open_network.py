@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import rrn.nn.network
 from rrn import (
     MLP,
     Linear,
@@ -179,9 +180,10 @@ def test_recomputing_changes_neither_states_nor_gradients(form, aggregate):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("num_steps", [2, 12])  # 12 are a loop over blocks
+@pytest.mark.parametrize("num_steps", [2, 4])  # 4 are a loop over blocks of 2
 @pytest.mark.parametrize("node_update", ["own", "gru"])
-def test_xla_changes_neither_states_nor_gradients(form, num_steps, node_update):
+def test_xla_changes_neither_states_nor_gradients(form, num_steps, node_update, monkeypatch):
+    monkeypatch.setattr(rrn.nn.network, "UNROLLED_STEPS", 2)
     parts = ["fully_connected", "sparse", "regular"]  # XLA has no gradients of an empty one
     case = unite(map(make_case, parts)) if form == "union" else make_case(form)
     graph, _, _, real, num_graphs = case
@@ -280,7 +282,7 @@ class GraphTask(LineTask):
         examples = batch["y"].shape[0]
         graph = RegularGraph([[1, 2], [2, 3], [3, 0], [0, 1]], examples)
         features = encodings["h"][:, None] * tf.constant([[1.0], [2.0], [3.0], [-1.0]])
-        hidden = self.network.rrn(graph, tf.reshape(features, [-1, 2]), 10)
+        hidden = self.network.rrn(graph, tf.reshape(features, [-1, 2]), 4)
         line = self.network.linear(graph.sum_nodes(hidden[-1]))[:, 0]
         loss = (line + batch["noise"] - batch["y"]) ** 2
         return {"loss": loss}, {"loss": loss}
@@ -300,7 +302,8 @@ def five_updates(devices, compiled=False):
 
 
 @pytest.mark.slow
-def test_several_devices_equal_one_and_compiled_towers_those_that_are_not():
+def test_several_devices_equal_one_and_compiled_towers_those_that_are_not(monkeypatch):
+    monkeypatch.setattr(rrn.nn.network, "UNROLLED_STEPS", 2)
     expected = five_updates(CPUS[:1])
     assert len(expected) == len(GraphTask().network.variables) + 3
     for devices, compiled in ((CPUS[:3], False), (CPUS[1:], True)):

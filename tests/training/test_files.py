@@ -2,6 +2,7 @@
 
 import builtins
 import collections
+import dataclasses
 import hashlib
 import io
 import shutil
@@ -16,8 +17,8 @@ from rrn.training import Request, run
 from tests.helpers import load_config, make_small
 
 
-@pytest.fixture
-def counts(monkeypatch):
+@pytest.fixture(scope="module")
+def counts():
     """What was done how often since it was cleared: ("open" or "hash", file), ("read", array)..."""
     counts, hashes, read_file = collections.Counter(), hashlib.sha256, io.open
 
@@ -53,13 +54,14 @@ def counts(monkeypatch):
 
     make_file, get_item = h5py.File.__init__, h5py.Dataset.__getitem__
     validate = check.verify_contents
-    monkeypatch.setattr(io, "open", opened)
-    monkeypatch.setattr(builtins, "open", opened)
-    monkeypatch.setattr(hashlib, "sha256", Hash)
-    monkeypatch.setattr(h5py.File, "__init__", file)
-    monkeypatch.setattr(h5py.Dataset, "__getitem__", item)
-    monkeypatch.setattr(check, "verify_contents", verify)
-    return counts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(io, "open", opened)
+        patch.setattr(builtins, "open", opened)
+        patch.setattr(hashlib, "sha256", Hash)
+        patch.setattr(h5py.File, "__init__", file)
+        patch.setattr(h5py.Dataset, "__getitem__", item)
+        patch.setattr(check, "verify_contents", verify)
+        yield counts
 
 
 def taken(counts, what):
@@ -67,25 +69,34 @@ def taken(counts, what):
     return {name: count for (kind, name), count in counts.items() if kind == what}
 
 
-@pytest.mark.slow
-def test_every_file_is_read_hashed_decompressed_and_validated_once(small_babi_h5, counts, tmp_path):
+@pytest.fixture(scope="module")
+def trained(small_babi_h5, counts, tmp_path_factory):
+    """(the request of a run that has ended, what it has counted)."""
     config = make_small(load_config("babi.py", "test"), small_babi_h5)
-    config = replace(config, train={"num_updates": 2})
-    run(Request(config, "babi", tmp_path / "a", devices="cpu"))
-    data = config.data.path
-    assert taken(counts, "open") == {"babi.h5": 1, "weights.h5": 1}  # which the run has written
-    assert taken(counts, "validate") == {"babi.h5": 1}
-    hashed = Path(data).stat().st_size - 512
-    assert taken(counts, "hash")[hashed] == 1
-    names = {name for name in taken(counts, "read") if name.startswith(("/train", "/test"))}
-    assert len(names) > 10 and set(taken(counts, "read").values()) == {1}
+    config = replace(config, train={"num_updates": 1}, model={"num_steps": 1})
+    request = Request(config, "babi", tmp_path_factory.mktemp("trained"), devices="cpu")
+    counts.clear()
+    run(request)
+    return request, counts.copy()
 
-    given = shutil.copy(tmp_path / "a/weights.h5", tmp_path / "given.h5")
-    config = replace(config, evaluate={"path": str(shutil.copy(data, tmp_path / "b.h5"))})
+
+@pytest.mark.slow
+def test_every_file_is_read_hashed_decompressed_and_validated_once(trained, counts, tmp_path):
+    request, of_training = trained
+    data, weights = request.config.data.path, request.workdir / "weights.h5"
+    files = {"babi.h5": 1, "weights.h5": 1}  # which the run has written
+    assert taken(of_training, "open") == files
+    assert taken(of_training, "validate") == {"babi.h5": 1}
+    hashed = Path(data).stat().st_size - 512
+    assert taken(of_training, "hash")[hashed] == 1
+    names = {name for name in taken(of_training, "read") if name.startswith(("/train", "/test"))}
+    assert len(names) > 10 and set(taken(of_training, "read").values()) == {1}
+
+    given = shutil.copy(weights, tmp_path / "given.h5")
+    config = replace(request.config, evaluate={"path": str(shutil.copy(data, tmp_path / "b.h5"))})
     counts.clear()
     run(Request(config, "babi", tmp_path / "b", devices="cpu", weights=given))
-    files = "babi.h5", "b.h5", "given.h5", "weights.h5"
-    assert taken(counts, "open") == dict.fromkeys(files, 1)
+    assert taken(counts, "open") == files | {"b.h5": 1, "given.h5": 1}
     assert taken(counts, "validate") == {"babi.h5": 1, "b.h5": 1}
     assert taken(counts, "hash")[hashed] == 2
     assert set(taken(counts, "read").values()) == {2}  # of two prepared files, and of two weights
@@ -93,14 +104,12 @@ def test_every_file_is_read_hashed_decompressed_and_validated_once(small_babi_h5
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["evaluate", "evaluate given", "variables", "export"])
-def test_whatever_is_asked_for_every_file_is_read_once(mode, small_babi_h5, counts, tmp_path):
-    config = make_small(load_config("babi.py", "test"), small_babi_h5)
-    config = replace(config, train={"num_updates": 1})
-    run(Request(config, "babi", tmp_path, devices="cpu"))
-    counts.clear()
+def test_whatever_is_asked_for_every_file_is_read_once(mode, trained, counts):
+    request, _ = trained
     mode, *given = mode.split()
-    weights = tmp_path / "weights.h5" if given else None
-    run(Request(config, "babi", tmp_path, mode=mode, devices="cpu", weights=weights))
+    weights = request.workdir / "weights.h5" if given else None
+    counts.clear()
+    run(dataclasses.replace(request, mode=mode, weights=weights))
     files = {"evaluate": ["babi.h5", "weights.h5"], "variables": ["babi.h5"]}
     files = dict.fromkeys(files.get(mode, ["weights.h5"]), 1)
     assert taken(counts, "open") == files

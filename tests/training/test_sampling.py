@@ -11,7 +11,7 @@ from rrn.training import Request, run
 from rrn.training.sampling import Sampler, shares_by_error
 from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
-from tests.helpers import CPUS, LineTask, line_config, load_config
+from tests.helpers import CPUS, LineTask, line_config, load_config, make_small
 
 
 class GroupedLine(LineTask):
@@ -78,9 +78,8 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
 
 
 def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_path):
-    config = load_config("babi.py", "test")
-    config = replace(config, data={"path": str(small_babi_h5)})
-    config = replace(config, model={"hidden_size": 8, "encoding_size": 8})
+    config = make_small(load_config("babi.py", "test"), small_babi_h5)
+    config = replace(config, model={"num_steps": 1})
     config = replace(
         config, train={"num_updates": 2, "evaluate_every_updates": 2, "error_share": 0.5}
     )

@@ -127,6 +127,7 @@ def carried(trainer):
     return [tf.convert_to_tensor(variable).numpy() for variable in tf.nest.flatten(variables)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_several_devices_equal_one(compiled):
     (one, inputs), (three, three_inputs) = sudoku_trainer(1), sudoku_trainer(3, compiled=compiled)
