@@ -224,7 +224,11 @@ def hard() -> Experiment:
         )
 
     constant = Constant(warmup_updates=100)
-    stages = up_to(4, 8, 8_000, schedule=constant), up_to(2, 16, 9_000)
+    stages = (
+        up_to(4, 8, 8_000, schedule=constant),
+        up_to(2, 16, 8_000, schedule=constant),
+        replace(up_to(2, 16, 8_500), name="falling"),  # its rate
+    )
     return replace(config, train={"stages": stages})
 
 
