@@ -98,7 +98,7 @@ def take_the_general_path(network):
 
 
 def training_step(create, config, arrays, compiled, num_batches=1):
-    """A training step as `timing.Case.make` returns it; call i takes the i-th of its batches.
+    """A step of the first stage as `timing.Case.make` returns it; call i takes its i-th batch.
 
     Args:
       create: a function without arguments that makes the task.
@@ -117,9 +117,11 @@ def training_step(create, config, arrays, compiled, num_batches=1):
     options = {"encodes_itself": True} if encodes_itself else {}
     if compiled:
         options["compiled"] = task.fixed_shapes = True
-    (inputs,) = training_inputs(task, arrays, config.train.batch_size, 1, config.seed, 0)
+    _, batch_options = config.model.split_options(config.train.stages[0].options, "options")
+    size, seed = config.train.batch_size, config.seed
+    (inputs,) = training_inputs(task, arrays, size, 1, seed, 0, options=batch_options)
     with _warnings() as messages:
-        trainer = Trainer(task, config.train, DEVICES, [inputs.element_spec], **options)
+        trainer = Trainer(task, config.train, DEVICES, [inputs.element_spec], arrays, **options)
     if compiled and messages:  # that it is not compiled after all
         raise RuntimeError("; ".join(messages))
     batches = list(inputs.take(num_batches))
@@ -228,7 +230,7 @@ def speeds(cases, repeats, deadline):
     first = {}
     for case, row in zip(cases, rows, strict=True):
         timed = "milliseconds" in row
-        if timed and products[case.dtype]:
+        if timed and case.operations and products[case.dtype]:
             row["share_of_product"] = row["gigaflop_per_second"] / products[case.dtype]
         if timed and case.bytes_moved and copy:
             row["share_of_copy"] = row["gigabyte_per_second"] / copy

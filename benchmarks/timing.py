@@ -100,25 +100,29 @@ def argument_parser(doc, modes, batch_sizes, num_steps, repeats):
 def measure(cases, library, repeats, deadline):
     """A row of figures for each case: medians, all cases in turn on each of the repeats.
 
+    "processor_milliseconds" are those of all threads of this process.
+
     A case that fails, or that is not begun because it is later than `deadline` (of
     `time.monotonic`), has a row with a "note" in place of figures. The others go on.
     """
     rows = [case.row() for case in cases]
     steps = [begin(*both, library, deadline) for both in zip(cases, rows, strict=True)]
-    seconds = [[] for _ in cases]
+    seconds, of_processor = [[] for _ in cases], [[] for _ in cases]
     for repeat in range(repeats):
         for i, row in enumerate(rows):
             if steps[i]:
                 try:
-                    start = time.perf_counter()
+                    start, began = time.perf_counter(), time.process_time()
                     library.wait(steps[i](repeat))
                     seconds[i].append(time.perf_counter() - start)
+                    of_processor[i].append(time.process_time() - began)
                 except Exception as error:
                     steps[i] = None
                     note_failure(row, error)
     for i, (case, row) in enumerate(zip(cases, rows, strict=True)):
         if steps[i]:
             row.update(figures(case, statistics.median(seconds[i])))
+            row["processor_milliseconds"] = 1e3 * statistics.median(of_processor[i])
     return rows
 
 
@@ -183,6 +187,7 @@ COLUMNS = [
     ("num_steps", "steps", "{}"),
     ("compiled", "compiled", "{}"),
     ("milliseconds", "ms", "{:,.2f}"),
+    ("processor_milliseconds", "processor, ms", "{:,.2f}"),
     ("making_seconds", "made, s", "{:.1f}"),
     ("first_call_seconds", "first call, s", "{:.1f}"),
     ("units_per_second", "{unit}/s", "{:,.0f}"),

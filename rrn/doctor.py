@@ -12,6 +12,7 @@ if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()
 import ctypes
 import dataclasses
+import functools
 import importlib.metadata
 import importlib.util
 import itertools
@@ -180,11 +181,16 @@ def _text(path):
         return ""
 
 
+def _fields(cpuinfo):
+    """The "model name" and the "flags" in the text of /proc/cpuinfo, as far as it has them."""
+    return dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
+
+
 def _processor(cpuinfo):
     """What the processor is and can do, from the text of /proc/cpuinfo."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count()
-    found = dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
+    found = _fields(cpuinfo)
     flags = found.get("flags", "").split()
     has = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
     lacks = [words for flag, words in INSTRUCTIONS.items() if flag not in flags]
@@ -405,6 +411,18 @@ def _verdict(facts):
 def describe_machine() -> tuple[str, list[str]]:
     """Describes the processor, and each of NVIDIA's GPUs."""
     return _processor(_text("/proc/cpuinfo")), _nvidia()[1]
+
+
+@functools.cache
+def multiplies_bfloat16_faster() -> bool:
+    """Tells whether the processor's products are faster in bfloat16 than in float32.
+
+    They are with AMX. With AVX-512 alone they are on AMD's processors, and not on Intel's.
+    """
+    fields = _fields(_text("/proc/cpuinfo"))
+    flags = fields.get("flags", "").split()
+    by_avx = "avx512_bf16" in flags and "AMD" in fields.get("model name", "")
+    return by_avx or "amx_bf16" in flags
 
 
 def missing_library(build: Mapping[str, Any], folder: str) -> str | None:

@@ -9,7 +9,7 @@ import time
 import pytest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from benchmarks import babi_step, harness, objects_step, sudoku_step, timing
+from benchmarks import babi_step, harness, objects_step, recipe_step, sudoku_step, timing
 
 
 def case(mode, step, **counts):
@@ -98,8 +98,9 @@ def test_kernels_of_a_gpu_are_what_its_streams_run(monkeypatch, tmp_path):
 def run(benchmark, monkeypatch, tmp_path, *flags):
     """The rows that a benchmark writes."""
     path = tmp_path / "figures.json"
-    sizes = ["--batch_sizes", "2", "--repeats", "2", "--json", str(path)]
-    monkeypatch.setattr(sys, "argv", [benchmark.__name__, *sizes, *flags])
+    sizes = [] if benchmark == recipe_step else ["--batch_sizes", "2"]
+    arguments = [*sizes, "--repeats", "2", "--json", str(path), *flags]
+    monkeypatch.setattr(sys, "argv", [benchmark.__name__, *arguments])
     monkeypatch.setattr(harness, "PRODUCT_SIZE", 64)
     monkeypatch.setattr(harness, "COPY_SIZE", 64)
     benchmark.main()
@@ -142,6 +143,14 @@ def test_objects_step(monkeypatch, tmp_path):
     ways = [f"{task} {way} float32" for task in objects_step.TASKS for way in ("rrn", "general")]
     assert [row["mode"] for row in rows] == ways
     assert ["share_of_copy" in row for row in rows] == [False, True, True, True]
+
+
+@pytest.mark.slow
+def test_recipe_step(small_babi_h5, monkeypatch, tmp_path):
+    flags = [f"--config.data.path={small_babi_h5}", "--config.model.hidden_size=8"]
+    rows = run(recipe_step, monkeypatch, tmp_path, "configs/babi.py:frozen_encoders", *flags)
+    assert [row["mode"].split()[1] for row in rows] == ["network", "all"]
+    assert all(row["processor_milliseconds"] > 0 and row["batch_size"] == 64 for row in rows)
 
 
 @pytest.mark.slow

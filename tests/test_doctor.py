@@ -292,6 +292,22 @@ def test_the_system_in_words(tmp_path, monkeypatch):
     assert disk.endswith("a run cannot lock its folder there: [Errno 37] No locks available")
 
 
+@pytest.mark.parametrize(
+    ("name", "flags", "faster"),
+    [
+        ("AMD EPYC", "avx512f avx512_bf16", True),
+        ("AMD EPYC", "avx2", False),
+        ("Intel Xeon", "avx512f avx512_bf16", False),
+        ("Intel Xeon", "avx512f avx512_bf16 amx_bf16", True),
+    ],
+)
+def test_processors_whose_products_are_faster_in_bfloat16(monkeypatch, name, flags, faster):
+    monkeypatch.setattr(doctor, "_text", lambda _: f"model name\t: {name}\nflags\t\t: {flags}\n")
+    assert doctor.multiplies_bfloat16_faster.__wrapped__() == faster
+    monkeypatch.setattr(doctor, "_text", lambda _: "")
+    assert not doctor.multiplies_bfloat16_faster.__wrapped__()
+
+
 def test_the_processor_in_words():
     cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
     text = doctor._processor(cpuinfo)

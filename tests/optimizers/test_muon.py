@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.optimizers import Adam, Muon
+from rrn.optimizers import Adam, Muon, muon
 from rrn.optimizers.muon import orthogonalized
 from rrn.variables.sharded import ShardedVariable
 
@@ -33,6 +33,25 @@ def test_a_matrix_takes_the_steps_of_the_formula():
         step = orthogonalized(tf.constant(g + momentum * m, tf.float32)).numpy()
         w = w - rate * decay * w - 0.2 * 6**0.5 * rate * step
     np.testing.assert_allclose(variable, w, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [[128, 160], [160, 128]])
+def test_products_of_large_matrices_are_in_bfloat16_where_it_is_faster(monkeypatch, shape):
+    start = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+    def change(faster):
+        monkeypatch.setattr(muon, "multiplies_bfloat16_faster", lambda: faster)
+        variable = tf.Variable(tf.zeros(shape))
+        Muon([variable]).apply([tf.constant(start)], tf.constant(1.0), tf.constant(0))
+        return variable.numpy()
+
+    exact = -0.2 * 160**0.5 * orthogonalized(tf.constant(start)).numpy()
+    np.testing.assert_allclose(change(False), exact, rtol=1e-4, atol=1e-5)
+    error = np.linalg.norm(change(True) - exact) / np.linalg.norm(exact)
+    assert 1e-3 < error < 0.05
+    monkeypatch.setattr(muon, "multiplies_bfloat16_faster", lambda: True)
+    assert muon.product_type(tf.Variable(start)) == tf.bfloat16
+    assert muon.product_type(tf.Variable(start[:, :127])) == tf.float32
 
 
 ARGUMENTS = inspect.signature(getattr(tf.keras.optimizers, "Muon", object)).parameters
