@@ -36,7 +36,7 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
   hard   On hard puzzles, half of the boards, from candidates' weights (--weights
          runs/sudoku_candidates/weights.h5). 8,000 updates of 16 boards with 0 to 4 further cells
          revealed and up to 8 segments, then 16,500 with 0 to 2 and up to 16: 24.8 % of the test
-         puzzles solved after 64 steps, after 91 minutes of one core with AVX-512, beside other work.
+         puzzles solved after 64 steps, in 91 minutes of one core with AVX-512, beside other work.
          Each stage was a run of its own, from the last one's weights. `pretrained/sudoku_hard.h5`.
              python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
                  --out data/sudoku_hard.h5

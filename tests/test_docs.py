@@ -417,8 +417,8 @@ def test_benchmarks_take_every_command(arguments, monkeypatch):
     class ParsedError(Exception):
         pass
 
-    def parse_only(parser):
-        parse(parser)
+    def parse_only(parser, *words):
+        parse(parser, *words)
         raise ParsedError
 
     parse = argparse.ArgumentParser.parse_args

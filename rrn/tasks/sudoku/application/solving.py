@@ -6,6 +6,7 @@ thread beside the network.
 """
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -121,7 +122,7 @@ class Solver:
         self.segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
         self._guesses = self.task.config.nodes == "candidates"
         self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
-        traced = xla if self._on_gpu else tf.function(autograph=False)
+        traced = xla if self._on_gpu else functools.partial(tf.function, autograph=False)
         self._traced_segment = traced(self.segment)
         assign_weights(file, model_variables(self.task))
 

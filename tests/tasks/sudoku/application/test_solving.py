@@ -96,7 +96,7 @@ def test_a_solved_board_gives_its_place_to_the_next_one(monkeypatch):
     monkeypatch.setattr(solving, "SEGMENT_STEPS", 4)
     segments, real = [], Solver.segment
     monkeypatch.setattr(Solver, "segment", lambda *args: segments.append(1) or real(*args))
-    monkeypatch.setattr(tf, "function", lambda function: function)  # to count every segment
+    monkeypatch.setattr(tf, "function", lambda function, **_: function)  # to count every segment
     solver = Solver(solving.PRETRAINED, 16)
     alone = [solver.solve(puzzle[None]) for puzzle in digits]
     monkeypatch.setattr(solving, "BATCH", 2)
