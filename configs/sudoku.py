@@ -34,7 +34,7 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          givens 95.9 %, after 26 minutes of one core with AVX-512, beside other work.
          `pretrained/sudoku_candidates.h5`.
   hard   On hard puzzles, half of the boards, from candidates' weights (--weights
-         runs/sudoku_candidates/weights.h5). 8,000 updates of 16 boards with 0 to 4 further cells
+         pretrained/sudoku_candidates.h5). 8,000 updates of 16 boards with 0 to 4 further cells
          revealed and up to 8 segments, then 16,500 with 0 to 2 and up to 16: 24.8 % of the test
          puzzles solved after 64 steps, in 91 minutes of one core with AVX-512, beside other work.
          Each stage was a run of its own, from the last one's weights. `pretrained/sudoku_hard.h5`.
