@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-_local = threading.local()
+
+class _Local(threading.local):
+    """What a thread records; nothing at first."""
+
+    records: Any = None  # tower's name -> `Record`
+    record: Any = None  # that of the tower whose scope is open
+    steps: int | None = None  # see `recording`
+
+
+_local = _Local()
 
 
 class Activation(NamedTuple):
@@ -57,14 +66,12 @@ def recording(steps: int | None = None) -> Iterator[dict[str, Record]]:
       Tower's name -> its `Record`. Of a tower that is traced several times the last trace counts.
       What is noted within another `recording` in it is the other's alone.
     """
-    names = "records", "record", "steps"
-    outer = [getattr(_local, name, None) for name in names]
+    outer = _local.records, _local.record, _local.steps
     _local.records, _local.record, _local.steps = {}, None, steps
     try:
         yield _local.records
     finally:
-        for name, value in zip(names, outer, strict=True):
-            setattr(_local, name, value)
+        _local.records, _local.record, _local.steps = outer
 
 
 @contextlib.contextmanager
@@ -73,7 +80,7 @@ def tower_scope(name: str) -> Iterator[None]:
 
     The operations' name scope is then "tower_0".
     """
-    records, outer = getattr(_local, "records", None), getattr(_local, "record", None)
+    records, outer = _local.records, _local.record
     with tf.name_scope(name.replace(" ", "_")) as scope:
         if records is not None:
             _local.record = records[name] = Record(scope)
@@ -91,7 +98,7 @@ def record(name: str, nest: Any, device: str = "") -> None:
         nest are named by their places in it: `inputs/facts/0`.
       device: the device of a tensor that has none of its own, as an argument of a function.
     """
-    record = getattr(_local, "record", None)
+    record = _local.record
     if record is None:
         return
     full = f"{tf.get_current_name_scope()}/{name}".lstrip("/").removeprefix(record.scope)
@@ -107,15 +114,15 @@ def traced_steps(num_steps: int) -> int:
     Where an update is shown and never run, two steps are enough: the first has no state to go on
     from, and all others do what the second does, with the same variables.
     """
-    record = getattr(_local, "record", None)
+    record = _local.record
     if record is not None:
         record.num_steps = max(record.num_steps, num_steps)
-    return min(num_steps, getattr(_local, "steps", None) or num_steps)
+    return min(num_steps, _local.steps or num_steps)
 
 
 def record_reads(counts: Mapping[Any, int]) -> None:
     """Notes `ReadingScope.counts`, if a recorder is open."""
-    record = getattr(_local, "record", None)
+    record = _local.record
     if record is None:
         return
     for variable, count in counts.items():
