@@ -10,9 +10,7 @@ from rrn.data_prep.interruption import interruption
 
 if __name__ == "__main__":  # before the imports that take a second
     interruption.expect()
-import ctypes
 import dataclasses
-import functools
 import importlib.metadata
 import importlib.util
 import itertools
@@ -26,24 +24,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rrn.data_prep.failures import error_line
+from rrn.hardware import (
+    DRIVER,
+    OPTIONAL,
+    find_nvidia,
+    find_tools,
+    library_names,
+    open_library,
+    processor_in_words,
+    read_text,
+)
 
 SECONDS = 300  # in which a process must have answered
 INSTALL = "pip install 'rrn[gpu]', or in a checkout pip install -e '.[gpu]'"
-DRIVER = "libcuda.so.1"
-OPTIONAL = "libnccl", "libcupti"  # sums over several GPUs, and profiles
 FIRST_DRIVERS = {12: 525, 13: 580}  # CUDA's major version -> the first driver for it
 TYPES = {"float32": 2e-3, "bfloat16": 2e-2}  # -> relative error that is right, also with TF32
-INSTRUCTIONS = {  # in /proc/cpuinfo -> in words
-    "avx2": "AVX2",
-    "avx512f": "AVX-512",
-    "avx512_bf16": "AVX-512's bfloat16 products",
-    "amx_bf16": "AMX's bfloat16 products",
-}
 
 
 @dataclasses.dataclass
@@ -174,41 +173,15 @@ def _product(tf, dtype, size):
 # The machine, without TensorFlow
 
 
-def _text(path):
-    try:
-        return Path(path).read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-def _fields(cpuinfo):
-    """The "model name" and the "flags" in the text of /proc/cpuinfo, as far as it has them."""
-    return dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
-
-
-def _processor(cpuinfo):
-    """What the processor is and can do, from the text of /proc/cpuinfo."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count()
-    found = _fields(cpuinfo)
-    flags = found.get("flags", "").split()
-    has = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
-    lacks = [words for flag, words in INSTRUCTIONS.items() if flag not in flags]
-    groups = {"with": has, "without": lacks}
-    can = "; ".join(f"{word} {', '.join(names)}" for word, names in groups.items() if names)
-    can = can if flags else "whose instructions are not known"
-    return f"{cores} cores of {found.get('model name', platform.machine())}, {can}"
-
-
 def _system(folder, root=Path("/")):
     """Lines about the system, the memory, and a folder in which runs may be."""
     installed = [*importlib.metadata.distributions(name="rrn")]
     version = installed[0].version if installed else "that is not installed,"
     yield f"rrn {version} in {Path(__file__).parent}; {platform.platform()}"
-    known = dict(re.findall(r"^(\w+): +(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
+    known = dict(re.findall(r"^(\w+): +(\d+) kB$", read_text(root / "proc/meminfo"), re.MULTILINE))
     if "MemAvailable" in known:
         total, free = (_gib(1024 * int(known[n])) for n in ("MemTotal", "MemAvailable"))
-        limit = _text(root / "sys/fs/cgroup/memory.max").strip()  # of a container
+        limit = read_text(root / "sys/fs/cgroup/memory.max").strip()  # of a container
         limit = f"; this container may have {_gib(int(limit))}" if limit.isdecimal() else ""
         yield f"memory: {free} of {total} are free{limit}"
     disk = shutil.disk_usage(folder)
@@ -238,89 +211,17 @@ def _locks(folder):
     return "files there can be locked"
 
 
-def _nvidia(root=Path("/")):
-    """NVIDIA's driver and GPUs: by nvidia-smi, by the driver's files, or on the PCI bus."""
-    query = ["nvidia-smi", "--query-gpu=driver_version,name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True)
-        if rows := [line.split(", ", 1) for line in done.stdout.splitlines() if ", " in line]:
-            return rows[0][0], [gpu for _, gpu in rows]
-    except (OSError, subprocess.SubprocessError):
-        pass
-    version = _text(root / "proc/driver/nvidia/version")
-    if driver := re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", version):
-        texts = map(_text, sorted(root.glob("proc/driver/nvidia/gpus/*/information")))
-        models = [re.search(r"Model:\s*(.*)", text) for text in texts]
-        return driver[1], [(model and model[1]) or "a GPU" for model in models]
-    displays = [path.parent for path in sorted(root.glob("sys/bus/pci/devices/*/class"))]
-    displays = [path for path in displays if _text(path / "class").startswith("0x03")]
-    nvidias = [path for path in displays if _text(path / "vendor").strip() == "0x10de"]
-    return None, [f"the PCI device {path.name}" for path in nvidias]
-
-
-def _library_names(cuda, cudnn):
-    """What TensorFlow opens on a GPU if it is built for these versions, as "12.5.1" and "9"."""
-    major = int(cuda.split(".")[0])
-    same = "cudart", "cublas", "cublasLt", "nvJitLink", "nvrtc"
-    return [
-        DRIVER,
-        *(f"lib{name}.so.{major}" for name in same),
-        *(f"lib{name}.so.{major - 1}" for name in ("cufft", "cusolver")),
-        *("libcurand.so.10", "libcusparse.so.12"),
-        f"libcudnn.so.{(cudnn or '9').split('.')[0]}",
-        *("libnccl.so.2", f"libcupti.so.{major}"),
-    ]
-
-
-def _open_library(name, folder):
-    """Opens a library where TensorFlow looks; returns (where, "") or ("", why it could not).
-
-    The places are LD_LIBRARY_PATH, pip's packages beside TensorFlow's folder, and the system's.
-    """
-    folders = [Path(path) for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
-    folders += sorted(Path(folder).parent.glob("nvidia/*/lib"))
-    places = [str(path / name) for path in folders if (path / name).exists()]
-    wrong = "not found"
-    for place in [*places, name]:
-        try:
-            ctypes.CDLL(place)
-        except OSError as error:
-            wrong = wrong if str(error).startswith(f"{name}: ") else str(error)
-            continue
-        stem = name.partition(".so")[0] + ".so"  # a link may lead to another version
-        opened = [line.split()[-1] for line in _text("/proc/self/maps").splitlines()]
-        files = [file for file in opened if Path(file).name.startswith(stem)]
-        return (place if place in places else (files or [name])[0]), ""
-    return "", wrong
-
-
-def _find_tools(folder):
-    """Where what XLA needs to compile for a GPU is: it looks in these places in this order."""
-    flag = re.findall(r"--xla_gpu_cuda_data_dir=(\S+)", os.environ.get("XLA_FLAGS", ""))
-    first = Path(flag[-1] if flag else "cuda_sdk_lib")
-    packages = Path(folder).parent / "nvidia"
-    roots = [Path("/usr/local/cuda"), Path("/opt/cuda"), packages / "cuda_nvcc", packages / "cu13"]
-    roots.append(Path(folder, "cuda"))
-    programs = [first / "bin", *map(Path, os.get_exec_path()), *(root / "bin" for root in roots)]
-    ptxas = [str(path / "ptxas") for path in programs if os.access(path / "ptxas", os.X_OK)]
-    libraries = [root / "nvvm/libdevice/libdevice.10.bc" for root in (first, *roots)]
-    libdevice = [str(path) for path in libraries if path.exists()]
-    return {"ptxas": (ptxas or [""])[0], "libdevice.10.bc": (libdevice or [""])[0]}
-
-
 def _gather():
     """All facts."""
-    processor, system = _processor(_text("/proc/cpuinfo")), [*_system(Path.cwd())]
-    facts = Facts(_apart("_describe_tensorflow"), processor, system, *_nvidia())
+    processor, system = processor_in_words(read_text("/proc/cpuinfo")), [*_system(Path.cwd())]
+    facts = Facts(_apart("_describe_tensorflow"), processor, system, *find_nvidia())
     facts.visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if "error" in facts.tensorflow:
         return facts
     cuda, cudnn, folder = (facts.tensorflow[name] for name in ("cuda", "cudnn", "folder"))
     if cuda:
-        facts.libraries = {
-            name: _open_library(name, folder) for name in _library_names(cuda, cudnn)
-        }
-        facts.tools = _find_tools(folder)
+        facts.libraries = {name: open_library(name, folder) for name in library_names(cuda, cudnn)}
+        facts.tools = find_tools(folder)
     devices = ["CPU:0", *(f"GPU:{i}" for i in range(len(facts.tensorflow["gpus"])))]
     facts.products = {device: _apart("_multiply", device) for device in devices}
     return facts
@@ -403,45 +304,6 @@ def _verdict(facts):
         return f"everything works; TensorFlow will use {', '.join(gpus)}", 0
     why = "CUDA_VISIBLE_DEVICES shows no GPU" if facts.gpus else "there is no NVIDIA GPU"
     return f"TensorFlow will use the CPU: {why}", 0
-
-
-# For others, who have TensorFlow already
-
-
-def describe_machine() -> tuple[str, list[str]]:
-    """Describes the processor, and each of NVIDIA's GPUs."""
-    return _processor(_text("/proc/cpuinfo")), _nvidia()[1]
-
-
-@functools.cache
-def multiplies_bfloat16_faster() -> bool:
-    """Tells whether the processor's products are faster in bfloat16 than in float32.
-
-    They are with AMX. With AVX-512 alone they are on AMD's processors, and not on Intel's.
-    """
-    fields = _fields(_text("/proc/cpuinfo"))
-    flags = fields.get("flags", "").split()
-    by_avx = "avx512_bf16" in flags and "AMD" in fields.get("model name", "")
-    return by_avx or "amx_bf16" in flags
-
-
-def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
-    """Finds the first library that TensorFlow needs on a GPU and cannot open; None if it has all.
-
-    Args:
-      build: what `tf.sysconfig.get_build_info` returns.
-      folder: TensorFlow's.
-
-    Returns:
-      Its name, and why it cannot be opened; or that this TensorFlow is built for no GPU.
-    """
-    if not build.get("cuda_version"):
-        return "this TensorFlow is built without CUDA"
-    for name in _library_names(build["cuda_version"], build.get("cudnn_version")):
-        where, wrong = _open_library(name, folder)
-        if not where and not name.startswith(OPTIONAL):
-            return f"{name}: {wrong}"
-    return None
 
 
 def main() -> int:

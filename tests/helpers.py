@@ -172,3 +172,10 @@ def _stage(stage, objectives=(), **fields):
     stage = replace(stage, **fields)
     own = [replace(stage.objectives[0], **objective) for objective in objectives]
     return replace(stage, objectives=own) if own else stage
+
+
+def executable(path, script):
+    """Writes a shell script that can be called as a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)

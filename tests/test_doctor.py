@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rrn import doctor
-from tests.helpers import ROOT
+from tests.helpers import ROOT, executable
 
 RIGHT = {"seconds": 0.5, "error": 1e-4, "size": 8192, "rate": 400.0}
 TENSORFLOW = {
@@ -24,7 +24,7 @@ TENSORFLOW = {
 
 @pytest.fixture
 def machine(monkeypatch):
-    """(what processes answer, by call; what `_nvidia` finds; missing libraries; tools)."""
+    """(what processes answer, by call; what `find_nvidia` finds; missing libraries; tools)."""
     answers = {
         ("_describe_tensorflow",): dict(TENSORFLOW),
         ("_multiply", "CPU:0"): {dtype: dict(RIGHT) for dtype in doctor.TYPES},
@@ -39,9 +39,9 @@ def machine(monkeypatch):
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(doctor, "_apart", lambda *called: answers[called])
-    monkeypatch.setattr(doctor, "_nvidia", lambda: nvidia)
-    monkeypatch.setattr(doctor, "_open_library", open_library)
-    monkeypatch.setattr(doctor, "_find_tools", lambda folder: places)
+    monkeypatch.setattr(doctor, "find_nvidia", lambda: nvidia)
+    monkeypatch.setattr(doctor, "open_library", open_library)
+    monkeypatch.setattr(doctor, "find_tools", lambda folder: places)
     return answers, nvidia, missing, places
 
 
@@ -196,82 +196,6 @@ def test_products_are_compared(monkeypatch):
         assert doctor._product(tf, dtype, 64)["error"] == pytest.approx(0.25, rel=0.01)
 
 
-def test_libraries_are_opened_where_tensorflow_looks(tmp_path, monkeypatch):
-    folder = str(tmp_path / "tensorflow")
-    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
-    assert doctor._open_library("libnothing.so.1", folder) == ("", "not found")
-    system, wrong = doctor._open_library("libm.so.6", folder)
-    assert os.path.basename(system).startswith("libm.so") and not wrong
-    pip = tmp_path / "nvidia/math/lib/libm.so.6"
-    pip.parent.mkdir(parents=True)
-    pip.symlink_to(system)
-    assert doctor._open_library("libm.so.6", folder) == (str(pip), "")
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    (tmp_path / "libm.so.6").symlink_to(system)
-    assert doctor._open_library("libm.so.6", folder) == (str(tmp_path / "libm.so.6"), "")
-    damaged = tmp_path / "libnothing.so.1"
-    damaged.write_bytes(b"no library")
-    where, wrong = doctor._open_library("libnothing.so.1", folder)
-    assert where == "" and wrong.startswith(f"{damaged}: ")
-
-
-def test_names_of_libraries_follow_cudas_version():
-    twelve, thirteen = (doctor._library_names(cuda, "9.1") for cuda in ("12.5.1", "13.0"))
-    assert {"libcudart.so.12", "libcufft.so.11", "libcusolver.so.11"} < set(twelve)
-    assert {"libcudart.so.13", "libcufft.so.12", "libcusolver.so.12"} < set(thirteen)
-    both = {"libcuda.so.1", "libcurand.so.10", "libcusparse.so.12", "libcudnn.so.9"}
-    assert both < set(twelve) & set(thirteen)
-
-
-def executable(path, script):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-
-
-def test_tools_are_found_in_xlas_order(tmp_path, monkeypatch):
-    monkeypatch.delenv("XLA_FLAGS", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    executable(tmp_path / "bin/ptxas", "")
-    assert doctor._find_tools(str(tmp_path))["ptxas"] == str(tmp_path / "bin/ptxas")
-    monkeypatch.setenv("XLA_FLAGS", f"--other --xla_gpu_cuda_data_dir={tmp_path}/cuda")
-    executable(tmp_path / "cuda/bin/ptxas", "")
-    (tmp_path / "cuda/nvvm/libdevice").mkdir(parents=True)
-    (tmp_path / "cuda/nvvm/libdevice/libdevice.10.bc").touch()
-    assert doctor._find_tools(str(tmp_path)) == {
-        "ptxas": str(tmp_path / "cuda/bin/ptxas"),
-        "libdevice.10.bc": str(tmp_path / "cuda/nvvm/libdevice/libdevice.10.bc"),
-    }
-
-
-def test_gpus_that_nvidia_smi_names(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    executable(tmp_path / "nvidia-smi", "echo 580.1, NVIDIA A, 9 MiB; echo 580.1, NVIDIA B, 8 MiB")
-    assert doctor._nvidia(tmp_path) == ("580.1", ["NVIDIA A, 9 MiB", "NVIDIA B, 8 MiB"])
-    executable(tmp_path / "nvidia-smi", "echo NVIDIA-SMI has failed, no driver; exit 9")
-    assert doctor._nvidia(tmp_path) == (None, [])
-
-
-def test_gpus_without_nvidia_smi(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    for device, vendor, kind in (
-        ("0000:00:01.0", "0x10de", "0x030200"),
-        ("0000:00:02.0", "0x10de", "0x040300"),  # its sound
-        ("0000:00:03.0", "0x8086", "0x030000"),
-    ):
-        folder = tmp_path / "sys/bus/pci/devices" / device
-        folder.mkdir(parents=True)
-        (folder / "vendor").write_text(f"{vendor}\n")
-        (folder / "class").write_text(f"{kind}\n")
-    assert doctor._nvidia(tmp_path) == (None, ["the PCI device 0000:00:01.0"])
-    driver = tmp_path / "proc/driver/nvidia"
-    (driver / "gpus/0000:00:01.0").mkdir(parents=True)
-    version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
-    (driver / "version").write_text(version)
-    (driver / "gpus/0000:00:01.0/information").write_text("Model: \t\t NVIDIA H100\nIRQ: 1\n")
-    assert doctor._nvidia(tmp_path) == ("580.95.05", ["NVIDIA H100"])
-
-
 def test_the_system_in_words(tmp_path, monkeypatch):
     (tmp_path / "proc").mkdir()
     (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
@@ -290,29 +214,3 @@ def test_the_system_in_words(tmp_path, monkeypatch):
     _, memory, disk, _ = doctor._system(tmp_path, tmp_path)
     assert memory.endswith("2.0 GiB are free")
     assert disk.endswith("a run cannot lock its folder there: [Errno 37] No locks available")
-
-
-@pytest.mark.parametrize(
-    ("name", "flags", "faster"),
-    [
-        ("AMD EPYC", "avx512f avx512_bf16", True),
-        ("AMD EPYC", "avx2", False),
-        ("Intel Xeon", "avx512f avx512_bf16", False),
-        ("Intel Xeon", "avx512f avx512_bf16 amx_bf16", True),
-    ],
-)
-def test_processors_whose_products_are_faster_in_bfloat16(monkeypatch, name, flags, faster):
-    monkeypatch.setattr(doctor, "_text", lambda _: f"model name\t: {name}\nflags\t\t: {flags}\n")
-    assert doctor.multiplies_bfloat16_faster.__wrapped__() == faster
-    monkeypatch.setattr(doctor, "_text", lambda _: "")
-    assert not doctor.multiplies_bfloat16_faster.__wrapped__()
-
-
-def test_the_processor_in_words():
-    cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
-    text = doctor._processor(cpuinfo)
-    has, lacks = "AVX2, AVX-512, AVX-512's bfloat16 products", "AMX's bfloat16 products"
-    assert text.endswith(f" cores of AMD EPYC, with {has}; without {lacks}")
-    text = doctor._processor(f"flags\t\t: {' '.join(doctor.INSTRUCTIONS)}\n")
-    assert text.endswith(f", with {', '.join(doctor.INSTRUCTIONS.values())}")
-    assert doctor._processor("").endswith(", whose instructions are not known")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 from absl import logging
 
-from rrn.doctor import missing_library
+from rrn.hardware import missing_library
 
 CPU = "/device:CPU:0"
 GPU_SHARE = 0.9  # of a split GPU's memory; CUDA itself and the kernels take the rest

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
-from rrn.doctor import multiplies_bfloat16_faster
+from rrn.hardware import multiplies_bfloat16_faster
 from rrn.optimizers.adam import Adam
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
 from rrn.variables.reading import Variable, shards

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rrn.distribute.devices import format_memory, lacking_gpus
-from rrn.doctor import describe_machine
 from rrn.files.weights_file import Weights
+from rrn.hardware import describe_machine
 from rrn.training.curves import MEMORY
 from rrn.training.identity import program
 from rrn.training.setup import Setup

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from rrn.distribute.devices import lacking_gpus
-from rrn.doctor import missing_library
+from rrn.hardware import missing_library
 from rrn.training.provenance import in_words, provenance, weights_in_words
 
 
@@ -84,8 +84,8 @@ def test_the_first_library_that_is_needed_and_cannot_be_opened_is_named(monkeypa
         return ("", "not found") if name.startswith(("libcublas", "libnccl")) else (name, "")
 
     build = {"cuda_version": "12.5.1", "cudnn_version": "9"}
-    monkeypatch.setattr("rrn.doctor._open_library", opened)
+    monkeypatch.setattr("rrn.hardware.open_library", opened)
     assert missing_library(build, "tensorflow") == "libcublas.so.12: not found"
-    monkeypatch.setattr("rrn.doctor._open_library", lambda name, folder: (name, ""))
+    monkeypatch.setattr("rrn.hardware.open_library", lambda name, folder: (name, ""))
     assert missing_library(build, "tensorflow") is None
     assert missing_library({}, "tensorflow") == "this TensorFlow is built without CUDA"

@@ -1,0 +1,161 @@
+"""The hardware of this machine, and what TensorFlow needs on its GPUs, without TensorFlow."""
+
+import ctypes
+import functools
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+DRIVER = "libcuda.so.1"
+OPTIONAL = "libnccl", "libcupti"  # sums over several GPUs, and profiles
+INSTRUCTIONS = {  # in /proc/cpuinfo -> in words
+    "avx2": "AVX2",
+    "avx512f": "AVX-512",
+    "avx512_bf16": "AVX-512's bfloat16 products",
+    "amx_bf16": "AMX's bfloat16 products",
+}
+
+
+def describe_machine() -> tuple[str, list[str]]:
+    """Describes the processor, and each of NVIDIA's GPUs."""
+    return processor_in_words(read_text("/proc/cpuinfo")), find_nvidia()[1]
+
+
+@functools.cache
+def multiplies_bfloat16_faster() -> bool:
+    """Tells whether the processor's products are faster in bfloat16 than in float32.
+
+    They are with AMX. With AVX-512 alone they are on AMD's processors, and not on Intel's.
+    """
+    fields = _fields(read_text("/proc/cpuinfo"))
+    flags = fields.get("flags", "").split()
+    by_avx = "avx512_bf16" in flags and "AMD" in fields.get("model name", "")
+    return by_avx or "amx_bf16" in flags
+
+
+def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
+    """Finds the first library that TensorFlow needs on a GPU and cannot open; None if it has all.
+
+    Args:
+      build: what `tf.sysconfig.get_build_info` returns.
+      folder: TensorFlow's.
+
+    Returns:
+      Its name, and why it cannot be opened; or that this TensorFlow is built for no GPU.
+    """
+    if not build.get("cuda_version"):
+        return "this TensorFlow is built without CUDA"
+    for name in library_names(build["cuda_version"], build.get("cudnn_version")):
+        where, wrong = open_library(name, folder)
+        if not where and not name.startswith(OPTIONAL):
+            return f"{name}: {wrong}"
+    return None
+
+
+def processor_in_words(cpuinfo: str) -> str:
+    """Says what the processor is and can do, from the text of /proc/cpuinfo."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    found = _fields(cpuinfo)
+    flags = found.get("flags", "").split()
+    has = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
+    lacks = [words for flag, words in INSTRUCTIONS.items() if flag not in flags]
+    groups = {"with": has, "without": lacks}
+    can = "; ".join(f"{word} {', '.join(names)}" for word, names in groups.items() if names)
+    can = can if flags else "whose instructions are not known"
+    return f"{cores} cores of {found.get('model name', platform.machine())}, {can}"
+
+
+def _fields(cpuinfo):
+    """The "model name" and the "flags" in the text of /proc/cpuinfo, as far as it has them."""
+    return dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
+
+
+def find_nvidia(root: Path = Path("/")) -> tuple[str | None, list[str]]:
+    """Finds NVIDIA's driver and GPUs: by nvidia-smi, by the driver's files, or on the PCI bus.
+
+    Returns:
+      (the driver's version, None if there is none; a text for each GPU).
+    """
+    query = ["nvidia-smi", "--query-gpu=driver_version,name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True)
+        if rows := [line.split(", ", 1) for line in done.stdout.splitlines() if ", " in line]:
+            return rows[0][0], [gpu for _, gpu in rows]
+    except (OSError, subprocess.SubprocessError):
+        pass
+    version = read_text(root / "proc/driver/nvidia/version")
+    if driver := re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", version):
+        texts = map(read_text, sorted(root.glob("proc/driver/nvidia/gpus/*/information")))
+        models = [re.search(r"Model:\s*(.*)", text) for text in texts]
+        return driver[1], [(model and model[1]) or "a GPU" for model in models]
+    displays = [path.parent for path in sorted(root.glob("sys/bus/pci/devices/*/class"))]
+    displays = [path for path in displays if read_text(path / "class").startswith("0x03")]
+    nvidias = [path for path in displays if read_text(path / "vendor").strip() == "0x10de"]
+    return None, [f"the PCI device {path.name}" for path in nvidias]
+
+
+def library_names(cuda: str, cudnn: str | None) -> list[str]:
+    """Lists what TensorFlow opens on a GPU if it is built for these versions: "12.5.1", "9"."""
+    major = int(cuda.split(".")[0])
+    same = "cudart", "cublas", "cublasLt", "nvJitLink", "nvrtc"
+    return [
+        DRIVER,
+        *(f"lib{name}.so.{major}" for name in same),
+        *(f"lib{name}.so.{major - 1}" for name in ("cufft", "cusolver")),
+        *("libcurand.so.10", "libcusparse.so.12"),
+        f"libcudnn.so.{(cudnn or '9').split('.')[0]}",
+        *("libnccl.so.2", f"libcupti.so.{major}"),
+    ]
+
+
+def open_library(name: str, folder: str) -> tuple[str, str]:
+    """Opens a library where TensorFlow looks; returns (where, "") or ("", why it could not).
+
+    The places are LD_LIBRARY_PATH, pip's packages beside TensorFlow's folder, and the system's.
+    """
+    folders = [Path(path) for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
+    folders += sorted(Path(folder).parent.glob("nvidia/*/lib"))
+    places = [str(path / name) for path in folders if (path / name).exists()]
+    wrong = "not found"
+    for place in [*places, name]:
+        try:
+            ctypes.CDLL(place)
+        except OSError as error:
+            wrong = wrong if str(error).startswith(f"{name}: ") else str(error)
+            continue
+        stem = name.partition(".so")[0] + ".so"  # a link may lead to another version
+        opened = [line.split()[-1] for line in read_text("/proc/self/maps").splitlines()]
+        files = [file for file in opened if Path(file).name.startswith(stem)]
+        return (place if place in places else (files or [name])[0]), ""
+    return "", wrong
+
+
+def find_tools(folder: str) -> dict[str, str]:
+    """Finds what XLA needs to compile for a GPU, where it looks and in this order.
+
+    Returns:
+      Name -> path, "" if it was not found.
+    """
+    flag = re.findall(r"--xla_gpu_cuda_data_dir=(\S+)", os.environ.get("XLA_FLAGS", ""))
+    first = Path(flag[-1] if flag else "cuda_sdk_lib")
+    packages = Path(folder).parent / "nvidia"
+    roots = [Path("/usr/local/cuda"), Path("/opt/cuda"), packages / "cuda_nvcc", packages / "cu13"]
+    roots.append(Path(folder, "cuda"))
+    programs = [first / "bin", *map(Path, os.get_exec_path()), *(root / "bin" for root in roots)]
+    ptxas = [str(path / "ptxas") for path in programs if os.access(path / "ptxas", os.X_OK)]
+    libraries = [root / "nvvm/libdevice/libdevice.10.bc" for root in (first, *roots)]
+    libdevice = [str(path) for path in libraries if path.exists()]
+    return {"ptxas": (ptxas or [""])[0], "libdevice.10.bc": (libdevice or [""])[0]}
+
+
+def read_text(path: str | Path) -> str:
+    """Reads a text file; an empty text if it cannot be read."""
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
