@@ -110,9 +110,9 @@ def told() -> Experiment:
     )
 
 
-def told_from(stage: Stage, facts: int, augment: bool = True, **fields: Any) -> Stage:
+def told_from(stage: Stage, facts: int, **fields: Any) -> Stage:
     """A stage in which the loss "auxiliary" is about at most `facts` facts of each story."""
-    options = {"auxiliary_facts": facts, "augment": augment}
+    options = {**stage.options, "auxiliary_facts": facts}
     return replace(stage, name=f"facts_{facts}", options=options, schedule=CONSTANT, **fields)
 
 
@@ -129,45 +129,36 @@ def quick() -> Experiment:
 def hour() -> Experiment:
     config = replace(
         quick(),
-        model={"compute_dtype": "bfloat16"},
-        train={"learning_rate": 1e-3},
+        # Task 3 asks for more than the paper's last 20 facts in 3.5 % of its validation questions.
+        model={"compute_dtype": "bfloat16", "max_facts": 32},
+        train={"batch_size": 512, "ema_decay": 0.995},
         evaluate={"passes": 8},
     )
-    *_, stage = config.train.stages
-    kept, untold = {"augment": False}, {"auxiliary": False}
+    *_, exchanged = config.train.stages
+    # Names are kept but in task 3, whose 925 questions would be learned by heart.
+    stage = replace(exchanged, options={"augment_below": 5_000, "max_facts": 24})
+    untold = {"auxiliary": False}
     answers = ("encoder", "network.rrn", "network.readout")
     stages = (
-        told_from(stage, 3, False, num_updates=4_000, learning_rate=1.5e-3, error_share=0.0),
-        told_from(stage, 5, False, num_updates=2_000),
-        replace(stage, name="stories", num_updates=8_000, options=kept, schedule=CONSTANT),
+        told_from(stage, 3, num_updates=1_500, error_share=0.0),
+        told_from(stage, 5, num_updates=1_000),
+        replace(stage, name="stories", num_updates=2_300, schedule=CONSTANT),
         replace(
             stage,
             name="answers",
-            num_updates=13_000,
-            options=kept | untold,
+            num_updates=3_000,
+            options=stage.options | untold,
             schedule=CONSTANT,
             modules=answers,
             error_share=0.8,
         ),
-        replace(stage, name="exchanged", num_updates=20_000, options=untold, modules=answers),
+        replace(exchanged, name="exchanged", num_updates=3_500, options=untold, modules=answers),
     )
     return replace(config, train={"stages": stages})
 
 
 def gpu() -> Experiment:
-    """As hour, with four times its questions in an update, and a third of its updates."""
-    config = hour()
-    num_updates = 1_500, 1_000, 3_000, 4_000, 6_500
-    stages = [
-        replace(stage, num_updates=updates, learning_rate=1.5e-3)
-        for stage, updates in zip(config.train.stages, num_updates, strict=True)
-    ]
-    return replace(
-        config,
-        train={"batch_size": 512, "ema_decay": 0.995, "stages": stages},
-        evaluate={"batch_size": 2_000},
-        variables={"encoder_device": "tower"},
-    )
+    return replace(hour(), evaluate={"batch_size": 2_000}, variables={"encoder_device": "tower"})
 
 
 def supplemented() -> Experiment:

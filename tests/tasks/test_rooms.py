@@ -96,4 +96,4 @@ def test_an_option_that_does_not_fit_is_named(file, options, message):
 
 def test_options_that_fit_are_taken():
     config_with("ages.py", num_people=8, num_steps=256)
-    config_with("babi.py", auxiliary=False, auxiliary_facts=1, augment=False)
+    config_with("babi.py", auxiliary=False, auxiliary_facts=1, augment_below=0, max_facts=2)

@@ -247,6 +247,7 @@ class Relabelling:
         owners: tf.Tensor,
         questions: tf.Tensor,
         answers: tf.Tensor,
+        chosen: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Exchanges what plays the same part, alike in all that belongs to a question.
 
@@ -255,8 +256,9 @@ class Relabelling:
         Args:
           tasks, questions, answers: of every example, `[examples]`.
           facts, owners: the nodes' sentences and their examples, `[nodes]`.
+          chosen: the examples in which names are exchanged, bool `[examples]`.
         """
-        things = draw_things(random)
+        things = tf.where(chosen[:, None, None], draw_things(random), tf.range(MOST_THINGS))
         told = tf.gather(tasks, owners), tf.gather(things, owners)
         return (
             self._sentences.relabelled(facts, *told),

@@ -23,7 +23,10 @@ class LossOptions(Settings):
 class BatchOptions(Settings):
     """What a stage may give to `make_batch`."""
 
-    augment: bool = True  # whether phrases exchange places, if the model has `augment`
+    # If the model has `augment`: only in tasks with fewer training questions than this do phrases
+    # exchange places; 0: in none. By default in all.
+    augment_below: Annotated[int, Field(ge=0)] | None = None
+    max_facts: Annotated[int, Field(ge=1, le=512)] | None = None  # if fewer than the model's
 
 
 class Model(ModelSettings):

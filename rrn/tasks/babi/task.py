@@ -134,7 +134,8 @@ class Babi(Task):
         examples: tf.Tensor,
         random: ExampleRandom,
         training: bool,
-        augment: bool = True,
+        augment_below: int | None = None,
+        max_facts: int | None = None,
     ) -> Batch:
         """Makes sentence ids of the last facts, in parts of questions with about as many facts.
 
@@ -145,7 +146,7 @@ class Babi(Task):
           with `auxiliary_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
-        sizes = self.sizes(arrays, examples)
+        sizes = tf.minimum(self.sizes(arrays, examples), max_facts or self.config.max_facts)
         told = tf.gather(arrays["num_facts"], examples)
         story = tf.gather(arrays["story"], examples)
         first_fact = tf.gather(arrays["story_start"], story) + told - sizes
@@ -168,9 +169,15 @@ class Babi(Task):
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
         words: Mapping[str, Any] = arrays
-        if training and self.config.augment and augment:
+        if training and self.config.augment and augment_below != 0:
             facts, question, answer = self.relabelling.relabel(
-                random, task, facts, tf.concat(owners, 0), question, answer
+                random,
+                task,
+                facts,
+                tf.concat(owners, 0),
+                question,
+                answer,
+                self._are_asked_less(task, augment_below),
             )
             words = self.training_sentences
         nodes = tf.size(facts)
@@ -195,6 +202,12 @@ class Babi(Task):
             "answer": answer,
             "task": task,
         }
+
+    def _are_asked_less(self, tasks, number):
+        """Whether tasks `[n]` have fewer training questions than a number; None is above all."""
+        counts = np.zeros(NUM_TASKS + 1, np.int32)
+        counts[self.tasks] = self.question_counts
+        return tf.gather(counts < (number or np.inf), tf.cast(tasks, tf.int32))
 
     def _parts(self, sizes):
         """The largest size in each part, and each part's end among the sorted examples.

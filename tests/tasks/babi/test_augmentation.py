@@ -49,14 +49,14 @@ def create(data, **model):
     return create_task(config.model, data)
 
 
-def texts_of(data, split, examples, in_stage=True, **model):
+def texts_of(data, split, examples, augment_below=None, **model):
     """For each example its facts, question and answer, as `make_batch` makes them in training."""
     task, arrays = create(data, **model), data.arrays(split)
     examples = np.sort(examples)
     examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
     random = ExampleRandom((3, 4), np.arange(len(examples)), len(examples))
     examples = tf.constant(examples, tf.int32)
-    batch = task.make_batch(arrays, examples, random, training=True, augment=in_stage)
+    batch = task.make_batch(arrays, examples, random, training=True, augment_below=augment_below)
     words = data.shared["vocabulary"]
     told, asked = (
         [" ".join(words[i] for i in sentence) for sentence in spell(batch[name])]
@@ -138,8 +138,25 @@ def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data
 
 def test_a_stage_may_keep_the_names(data):
     examples = np.arange(0, len(data.splits["train"]["task"]), 7)
-    kept = texts_of(data, "train", examples, in_stage=False, augment=True)
+    kept = texts_of(data, "train", examples, augment_below=0, augment=True)
     assert kept == texts_of(data, "train", examples, augment=False)
+
+
+def test_a_stage_may_keep_the_names_of_tasks_with_many_questions(data):
+    tasks, counts = np.unique(data.splits["train"]["task"], return_counts=True)
+    fewest = counts.min()
+    assert np.any(counts > fewest)
+    examples = np.concatenate(
+        [np.flatnonzero(data.splits["train"]["task"] == t)[:40] for t in tasks]
+    )
+    told = texts_of(data, "train", examples, augment=False)
+    made = texts_of(data, "train", examples, augment_below=int(fewest) + 1, augment=True)
+    exchanged_all = texts_of(data, "train", examples, augment=True)
+    order = np.argsort(create(data).sizes(data.arrays("train"), examples), kind="stable")
+    is_exchanged = np.repeat(counts, 40)[order] == fewest
+    for chosen, *ways in zip(is_exchanged, told, made, exchanged_all, strict=True):
+        assert ways[1] == ways[2 if chosen else 0]
+    assert made != told
 
 
 def test_evaluation_changes_nothing(data):

@@ -114,12 +114,13 @@ def count_parameters(task):
     return sum(v.shape.num_elements() for module in modules for v in module.variables)
 
 
-def make_batch(task, arrays, examples, seed=(3, 4)):
+def make_batch(task, arrays, examples, seed=(3, 4), **options):
     """A batch sorted by size, as the input pipeline makes it, and its examples."""
     examples = np.array(examples, np.int32)
     examples = examples[np.argsort(task.sizes(arrays, examples), kind="stable")]
     random = ExampleRandom(seed, examples, task.num_examples(arrays))
-    return task.make_batch(arrays, tf.constant(examples), random, training=True), examples
+    batch = task.make_batch(arrays, tf.constant(examples), random, training=True, **options)
+    return batch, examples
 
 
 # Parameters
@@ -227,8 +228,11 @@ def spell(tree):
     return [flat[end] for end in tree["ends"].numpy()]
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_a_batch_holds_the_last_20_facts_of_every_question_in_order(data, split):
+@pytest.mark.parametrize(
+    ("split", "most", "options"),
+    [("train", 20, {}), ("test", 20, {}), ("train", 9, {"max_facts": 9})],
+)
+def test_a_batch_holds_the_last_facts_of_every_question_in_order(data, split, most, options):
     task, arrays, raw = make_task(data), data.arrays(split), data.splits[split]
     tokens, lengths = data.shared["sentences/tokens"], data.shared["sentences/length"]
 
@@ -236,9 +240,10 @@ def test_a_batch_holds_the_last_20_facts_of_every_question_in_order(data, split)
         return tuple(tokens[sentence, : lengths[sentence]])
 
     random = np.random.default_rng(0)
-    long = np.flatnonzero(raw["num_facts"] > 20)
+    long = np.flatnonzero(raw["num_facts"] > most)
     drawn = random.choice(len(raw["task"]), 150, replace=False)
-    batch, examples = make_batch(task, arrays, [*drawn, *random.choice(long, 20)])
+    drawn = [*drawn, *random.choice(long, 20)]
+    batch, examples = make_batch(task, arrays, drawn, **options)
 
     facts, questions = spell(batch["facts"]), spell(batch["questions"])
     assert len(set(facts)) == len(facts) and len(set(questions)) == len(questions)
@@ -255,7 +260,7 @@ def test_a_batch_holds_the_last_20_facts_of_every_question_in_order(data, split)
         node += len(mask)
         start = raw["story_start"][raw["story"][example]]
         told = raw["facts"][start : start + raw["num_facts"][example]]
-        expected = [words(fact) for fact in told[-20:]]
+        expected = [words(fact) for fact in told[-most:]]
         assert [facts[fact] for fact in fact_of_node[real]] == expected
         positions = position_of_node[real]
         np.testing.assert_array_equal(positions - positions[0], np.arange(len(expected)))
