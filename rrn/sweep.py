@@ -84,7 +84,8 @@ class Run:
     def end(self, status: int) -> str | None:
         """Notes that it has ended; says what has failed, None if nothing has."""
         if status or not (self.folder / "results.json").exists():
-            lines = self.output.read_text(errors="replace").splitlines() or ["no word"]
+            text = self.output.read_text(errors="replace")
+            lines = [line for line in text.splitlines() if line.strip()] or ["no word"]
             error = next(
                 (line for line in reversed(lines) if line.startswith("error: ")), lines[-1]
             )

@@ -27,6 +27,8 @@ if pathlib.Path("wait").exists():
     time.sleep(60)
 if pathlib.Path("fail").exists() and seed == 1:
     sys.exit("error: loss: not finite")
+if pathlib.Path("fail").exists() and seed == 2:
+    sys.exit("TypeError: an error of the program\\n\\n")
 rate = float(flags.get("--config.train.learning_rate", 1))
 metrics = {"error/all": seed + 10 * rate, "error/task_1": 7.0, "length": None}
 (folder / "results.json").write_text(json.dumps({"metrics": metrics}))
@@ -82,15 +84,16 @@ def test_every_setting_has_a_row_with_its_mean_and_deviation(sweep_in, tmp_path)
 
 def test_a_run_that_fails_is_named_and_made_again(sweep_in, tmp_path):
     (tmp_path / "fail").touch()
-    status, said = sweep_in("--seeds=0,1,2")
+    status, said = sweep_in("--seeds=0,1,2,3")
     assert status == 1
     assert "seed=1: failed with status 1: loss: not finite\n" in said
+    assert "seed=2: failed with status 1: TypeError: an error of the program\n" in said
     assert "error: seed=1: failed; see w/seed=1/output.txt\n" in said
-    assert re.search(r"2 of 3 +11 ± 1\.4\n", said)
+    assert re.search(r"2 of 4 +11\.5 ± 2\.1\n", said)
     (tmp_path / "fail").unlink()
-    status, said = sweep_in("--seeds=0,1,2", "--parallel=3")
-    assert status == 0 and re.search(r"3 of 3 +11 ± 1\n", said)
-    assert list(map(len, starts(tmp_path / "w"))) == [1, 2, 1]
+    status, said = sweep_in("--seeds=0,1,2,3", "--parallel=3")
+    assert status == 0 and re.search(r"4 of 4 +11\.5 ± 1\.3\n", said)
+    assert list(map(len, starts(tmp_path / "w"))) == [1, 2, 2, 1]
 
 
 def test_a_signal_stops_all_runs_and_the_same_command_goes_on(sweep_in, tmp_path, monkeypatch):
