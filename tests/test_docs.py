@@ -90,6 +90,7 @@ def test_the_python_of_every_document_is_run_by_a_test():
         "docs/guide/stages.md",  # by tests/training/test_stages.py
         "docs/guide/sudoku.md",
         "docs/guide/towers.md",
+        "docs/notes/training.md",
         "pretrained/README.md",
     }
 
@@ -218,6 +219,17 @@ def test_the_python_of_export_md_answers(tmp_path, monkeypatch, capsys):
     results = run(python_of("docs/guide/export.md"), tmp_path, monkeypatch)
     assert capsys.readouterr().out == "[b'office']\n(1, 1, 177)\n"
     assert results["answers"]["answer"].numpy().tolist() == [b"office"]
+
+
+def test_the_python_of_training_md_counts_facts(babi_h5, tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/babi.h5").symlink_to(babi_h5)
+    run(python_of("docs/notes/training.md"), tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) == 3
+    assert all(
+        f"    {line}\n" in text_of("docs/notes/training.md") for line in printed.splitlines()
+    )
 
 
 @pytest.mark.slow
