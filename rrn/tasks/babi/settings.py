@@ -23,10 +23,11 @@ class LossOptions(Settings):
 class BatchOptions(Settings):
     """What a stage may give to `make_batch`."""
 
-    # If the model has `augment`: only in tasks with fewer training questions than this do phrases
-    # exchange places; 0: in none. By default in all.
+    # If the model has `augment`, phrases exchange places only in tasks with fewer training
+    # questions than this; 0: in none. By default they do in all tasks.
     augment_below: Annotated[int, Field(ge=0)] | None = None
-    max_facts: Annotated[int, Field(ge=1, le=512)] | None = None  # if fewer than the model's
+    # The last ones of longer stories, if these are fewer than the model's `max_facts`.
+    max_facts: Annotated[int, Field(ge=1, le=512)] | None = None
 
 
 class Model(ModelSettings):

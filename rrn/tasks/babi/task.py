@@ -177,7 +177,7 @@ class Babi(Task):
                 tf.concat(owners, 0),
                 question,
                 answer,
-                self._are_asked_less(task, augment_below),
+                self._has_fewer_questions(task, augment_below),
             )
             words = self.training_sentences
         nodes = tf.size(facts)
@@ -203,8 +203,8 @@ class Babi(Task):
             "task": task,
         }
 
-    def _are_asked_less(self, tasks, number):
-        """Whether tasks `[n]` have fewer training questions than a number; None is above all."""
+    def _has_fewer_questions(self, tasks, number):
+        """Whether each of tasks `[n]` has fewer training questions than `number`; True if None."""
         counts = np.zeros(NUM_TASKS + 1, np.int32)
         counts[self.tasks] = self.question_counts
         return tf.gather(counts < (number or np.inf), tf.cast(tasks, tf.int32))
