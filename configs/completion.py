@@ -85,7 +85,7 @@ def quick() -> Experiment:
             "dilations": (2, 4, 8),
             "patch_size": 32,
             "adversarial_weight": 2e-3,
-            "compute_dtype": "bfloat16",
+            "compute_dtype": "auto",
         },
         data={"path": "data/pretty_clevr_64.h5"},
         train={

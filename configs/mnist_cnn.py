@@ -66,7 +66,7 @@ def article() -> Experiment:
 def quick() -> Experiment:
     return replace(
         tutorial(),
-        model={"compute_dtype": "bfloat16"},
+        model={"compute_dtype": "auto"},
         train={
             "num_updates": 1_500,
             "evaluate_every_updates": 500,

@@ -49,7 +49,7 @@ def ours() -> Experiment:
     """What our own recipes share."""
     return replace(
         paper(),
-        model={"readout_dropout": 0.0, "compute_dtype": "bfloat16"},
+        model={"readout_dropout": 0.0, "compute_dtype": "auto"},
         train={
             "learning_rate": 1e-3,
             "schedule": Cosine(warmup_updates=200),

@@ -95,7 +95,7 @@ def ours() -> Experiment:
 def cpu() -> Experiment:
     config = replace(
         ours(),
-        model={"num_steps": 8, "compute_dtype": "bfloat16"},
+        model={"num_steps": 8, "compute_dtype": "auto"},
         train={
             "batch_size": 16,
             "learning_rate": 1e-3,
@@ -121,7 +121,7 @@ def cpu() -> Experiment:
 def segments() -> Experiment:
     return replace(
         ours(),
-        model={"num_steps": 8, "compute_dtype": "bfloat16"},
+        model={"num_steps": 8, "compute_dtype": "auto"},
         train={
             "batch_size": 32,
             "num_updates": 10_000,

@@ -48,7 +48,7 @@ def full() -> Experiment:
 def quick() -> Experiment:
     return replace(
         full(),
-        model={"input_size": 32, "width": 16, "compute_dtype": "bfloat16"},
+        model={"input_size": 32, "width": 16, "compute_dtype": "auto"},
         train={
             "num_updates": 1_500,
             "evaluate_every_updates": 500,

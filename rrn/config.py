@@ -6,8 +6,9 @@ The settings of a task's model are declared in the task's room (`rrn/tasks/NAME/
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, field_validator, model_validator
+from pydantic import AfterValidator, Field, SerializeAsAny, field_validator, model_validator
 
+from rrn.hardware import faster_type
 from rrn.settings import (
     BY_KIND,
     BY_WORD,
@@ -214,6 +215,12 @@ class Variables(Settings):
 
 # What a model may be; its task declares it
 
+# The type of matrix products. "auto" becomes the one that is faster on this machine.
+ComputeType = Annotated[
+    Literal["float32", "bfloat16", "auto"],
+    AfterValidator(lambda name: faster_type() if name == "auto" else name),
+]
+
 
 class ModelSettings(Settings):
     """The base class of a model's settings."""
@@ -223,7 +230,7 @@ class ModelSettings(Settings):
     LOSS_OPTIONS: ClassVar[type[Settings]] = Settings
     BATCH_OPTIONS: ClassVar[type[Settings]] = Settings
 
-    compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of matrix products
+    compute_dtype: ComputeType = "float32"
 
     def split_options(
         self, options: Mapping[str, Any], path: str

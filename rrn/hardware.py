@@ -37,6 +37,14 @@ def multiplies_bfloat16_faster() -> bool:
     return by_avx or "amx_bf16" in flags
 
 
+@functools.cache
+def faster_type() -> str:
+    """Names the type in which this machine multiplies faster: bfloat16 if it has a usable GPU."""
+    driver, gpus = find_nvidia()
+    faster = multiplies_bfloat16_faster() or (driver and gpus)
+    return "bfloat16" if faster else "float32"
+
+
 def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
     """Finds the first library that TensorFlow needs on a GPU and cannot open; None if it has all.
 

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from rrn import config, optimizers
 from rrn.distribute.sharding import CUTTING, POLICIES
+from rrn.hardware import faster_type
 from rrn.settings import change, in_words
 from rrn.tasks import find_task, task_names
 from tests.helpers import load_config
@@ -33,9 +34,10 @@ def test_every_model_has_its_task_and_products_of_two_types(task):
     assert task == model.TASK
     for dtype in ("float32", "bfloat16"):
         assert model(compute_dtype=dtype).compute_dtype == dtype
+    assert model(compute_dtype="auto").compute_dtype == faster_type()
     with pytest.raises(ValidationError) as error:
         model(compute_dtype="float16")
-    expected = "compute_dtype: expected 'float32' or 'bfloat16', got 'float16'"
+    expected = "compute_dtype: expected 'float32', 'bfloat16' or 'auto', got 'float16'"
     assert in_words(error.value) == expected
 
 

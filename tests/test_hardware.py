@@ -96,6 +96,22 @@ def test_processors_whose_products_are_faster_in_bfloat16(monkeypatch, name, fla
     assert not hardware.multiplies_bfloat16_faster.__wrapped__()
 
 
+@pytest.mark.parametrize(
+    ("nvidia", "processor", "expected"),
+    [
+        ((None, []), False, "float32"),
+        ((None, []), True, "bfloat16"),
+        (("570.1", ["H200"]), False, "bfloat16"),
+        (("570.1", []), False, "float32"),
+        ((None, ["the PCI device 0"]), False, "float32"),  # without its driver
+    ],
+)
+def test_the_type_in_which_a_machine_multiplies_faster(monkeypatch, nvidia, processor, expected):
+    monkeypatch.setattr(hardware, "find_nvidia", lambda: nvidia)
+    monkeypatch.setattr(hardware, "multiplies_bfloat16_faster", lambda: processor)
+    assert hardware.faster_type.__wrapped__() == expected
+
+
 def test_the_processor_in_words():
     cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
     text = hardware.processor_in_words(cpuinfo)
