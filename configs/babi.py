@@ -137,8 +137,12 @@ def quick() -> Experiment:
     stages = (
         told_from(few, 3, num_updates=800, error_share=0.0),
         told_from(few, 5, num_updates=300),
-        replace(whole, name="stories", num_updates=1_700, schedule=CONSTANT),
-        replace(whole, name="falling", num_updates=700, schedule=Cosine()),  # its rate
+        replace(
+            whole,
+            name="stories",
+            num_updates=2_400,
+            schedule=Cosine(warmup_updates=200, constant_updates=1_500),
+        ),
     )
     return replace(config, train={"stages": stages})
 

@@ -91,6 +91,7 @@ class Cosine(Schedule):
     """Falls along half a cosine to zero at the end of the stage."""
 
     kind: Literal["cosine"] = "cosine"
+    constant_updates: CountOrZero = 0  # after the warm-up, before the rate falls
 
 
 class Exponential(Schedule):
