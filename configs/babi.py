@@ -14,13 +14,12 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
   quick      3,500 updates of 512 questions and one step, with the loss of what facts tell, and with
              names that are exchanged in task 3; after 800 updates half to four fifths of each batch
              are drawn by the tasks' validation errors: 3.6 ± 0.6 % mean error over the seeds 0
-             to 2, 2 to 4 tasks failed, after 15 to 20 minutes of one core with AVX-512, beside other
-             work.
-  hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what facts
-             tell ends after 4,800 updates. Names are exchanged in task 3, and in the last 3,500
-             updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
-             failed, after 70 to 99 minutes of such a core, beside other work.
-             `pretrained/babi.h5` is seed 0.
+             to 2, 2 to 4 tasks failed, after 15 to 20 minutes of one core with AVX-512, beside
+             other work.
+  hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what
+             facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
+             3,500 updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
+             failed, after 70 to 99 minutes of such a core. `pretrained/babi.h5` is seed 0.
   gpu        As hour, for one GPU. It has not been run to its end there.
   supplemented  As hour, with 9,000 simulated training questions for task 3. The earlier hour had
              0.38 % mean error, no task failed, after 51 minutes of such a core.
