@@ -127,7 +127,7 @@ def test_weights_of_another_run_are_refused(copied, change):
 def test_published_weights_are_not_the_runs(copied):
     shutil.copy(ROOT / "pretrained/babi.h5", copied.workdir / "weights.h5")
     for request in both(copied):
-        with pytest.raises(ValueError, match=r"weights\.h5: does not say which run wrote it"):
+        with pytest.raises(ValueError, match=r"weights\.h5: another run wrote it"):
             run(request)
 
 
