@@ -1,5 +1,6 @@
 """Muon for matrices, with Adam for all other variables."""
 
+import collections
 import re
 from collections.abc import Sequence
 
@@ -26,7 +27,8 @@ class Muon(Optimizer):
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`, so that a direction in which the gradients are small is learned,
-    too. Its products are in bfloat16, as Jordan's are, where that is faster; see `product_type`.
+    too. Its products are of all matrices of one shape together, and in bfloat16, as Jordan's are,
+    where that is faster; see `product_type`.
 
     All variables that are no matrices are Adam's. A matrix in shards is put together on the device
     of its first shard. Muon does not lock a variable while it changes it, as Adam does: of two
@@ -65,29 +67,44 @@ class Muon(Optimizer):
         of_shard = {shard.ref(): gradient for shard, gradient in pairs}
         others = shards(self.adam.variables_)
         self.adam.apply([of_shard[shard.ref()] for shard in others], rate, update)
+        together = collections.defaultdict(list)  # matrices of one shape on one device
         for variable, m in zip(self.matrices, self.m, strict=True):
-            parts = shards([variable])
-            axis = variable.axis if isinstance(variable, ShardedVariable) else 0
-            part_gradients = [of_shard[part.ref()] for part in parts]
-            if any(gradient is None for gradient in part_gradients):
-                continue
-            ahead = [
-                self._ahead(part_m, gradient)
-                for part_m, gradient in zip(shards([m]), part_gradients, strict=True)
-            ]
-            with tf.device(parts[0].device):
-                step = rate * 0.2 * max(known_size(variable, 0), known_size(variable, 1)) ** 0.5
-                change = step * orthogonalized(tf.concat(ahead, axis), product_type(variable))
-            lengths = [known_size(part, axis) for part in parts]
-            for part, part_change in zip(parts, tf.split(change, lengths, axis), strict=True):
-                with tf.device(part.device):
-                    part.assign_sub(part_change + rate * self.weight_decay * part)
+            own = [of_shard[part.ref()] for part in shards([variable])]
+            if all(gradient is not None for gradient in own):
+                shape = known_size(variable, 0), known_size(variable, 1)
+                ahead = self._ahead(variable, m, own)
+                together[shards([variable])[0].device, shape].append((variable, ahead))
+        for (device, shape), pairs in together.items():
+            matrices, ahead = zip(*pairs, strict=True)
+            with tf.device(device):
+                step = rate * 0.2 * max(shape) ** 0.5
+                changes = step * orthogonalized(tf.stack(ahead), product_type(matrices[0]))
+            for variable, change in zip(matrices, tf.unstack(changes), strict=True):
+                self._change(variable, change, rate)
 
-    def _ahead(self, m, gradient):
-        """The sum g + μ m, with the m after g."""
-        with tf.device(m.device):
-            gradient = tf.convert_to_tensor(gradient)
-            return gradient + self.momentum * m.assign(self.momentum * m + gradient)
+    def _ahead(self, variable, m, gradients):
+        """The sum g + μ m of a matrix, with the m after g, on the device of its first shard."""
+        parts = []
+        for part, gradient in zip(shards([m]), gradients, strict=True):
+            with tf.device(part.device):
+                gradient = tf.convert_to_tensor(gradient)
+                moved = part.assign(self.momentum * part + gradient)
+                parts.append(gradient + self.momentum * moved)
+        with tf.device(shards([variable])[0].device):
+            return tf.concat(parts, _axis(variable))
+
+    def _change(self, variable, change, rate):
+        """Subtracts a change and the decay from a matrix."""
+        parts, axis = shards([variable]), _axis(variable)
+        lengths = [known_size(part, axis) for part in parts]
+        for part, part_change in zip(parts, tf.split(change, lengths, axis), strict=True):
+            with tf.device(part.device):
+                part.assign_sub(part_change + rate * self.weight_decay * part)
+
+
+def _axis(variable):
+    """The axis along which a matrix lies in shards."""
+    return variable.axis if isinstance(variable, ShardedVariable) else 0
 
 
 def _found(pattern, matrices):
@@ -116,24 +133,25 @@ def product_type(matrix: Variable) -> tf.DType:
     return tf.bfloat16 if on_cpu and large and multiplies_bfloat16_faster() else tf.float32
 
 
-def orthogonalized(matrix: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tensor:
-    """Makes a matrix's singular values about equal and keeps its singular vectors.
+def orthogonalized(matrices: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tensor:
+    """Makes each matrix's singular values about equal and keeps its singular vectors.
 
     Five steps of Newton and Schulz's iteration, with Jordan's coefficients.
 
     Args:
-      matrix: float32 `[rows, columns]`, U S V'.
+      matrices: float32 `[..., rows, columns]`, each U S V'.
       dtype: the type of the products.
 
     Returns:
-      `[rows, columns]`: U f(S) V', in which the singular values f(S) are between 0.7 and 1.2 or so.
+      `[..., rows, columns]`: U f(S) V', in which the singular values f(S) are between 0.7 and 1.2
+      or so.
     """
-    upright = known_size(matrix, 0) > known_size(matrix, 1)  # products with the smaller Gram matrix
+    upright = known_size(matrices, -2) > known_size(matrices, -1)  # the smaller Gram matrix
 
     def product(a, b, **transposed):
         return tf.cast(tf.matmul(tf.cast(a, dtype), tf.cast(b, dtype), **transposed), tf.float32)
 
-    x = matrix / (tf.norm(matrix) + 1e-7)  # no singular value is above 1
+    x = matrices / (tf.norm(matrices, axis=[-2, -1], keepdims=True) + 1e-7)  # none is above 1
     for _ in range(5):
         gram = product(x, x, transpose_a=upright, transpose_b=not upright)
         polynomial = -4.7750 * gram + 2.0315 * product(gram, gram)
