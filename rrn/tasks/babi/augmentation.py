@@ -202,7 +202,7 @@ class Relabelling:
       fact_tasks: the task that each of its facts is of.
 
     Raises:
-      ValueError: a phrase or an answer has a word that is not in the vocabulary.
+      ValueError: a phrase has a word that is not in the vocabulary.
     """
 
     def __init__(
@@ -219,8 +219,8 @@ class Relabelling:
         self._sentences = Texts(sentences, tasks)
         lists = [tuple(word.split(",")) for word in words]  # "milk,apple" is one word, "e,n" too
         self._answers = Texts(lists, _tasks_of(train["answer"], train["task"], len(words)))
+        self._num_words = len(words)
         used = {word for sentence in self._sentences.sentences for word in sentence}
-        used |= {",".join(answer) for answer in self._answers.sentences}
         if used - set(words):
             raise ValueError(
                 f"model.augment: {', '.join(sorted(used - set(words)))} would come into the "
@@ -251,14 +251,17 @@ class Relabelling:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Exchanges what plays the same part, alike in all that belongs to a question.
 
-        Returns (facts, questions, answers), what comes of them.
+        Returns (facts, questions, answers), what comes of them. A question keeps its names if
+        its answer would become a list of things that the vocabulary does not have.
 
         Args:
           tasks, questions, answers: of every example, `[examples]`.
           facts, owners: the nodes' sentences and their examples, `[nodes]`.
           chosen: the examples in which names are exchanged, bool `[examples]`.
         """
-        things = tf.where(chosen[:, None, None], draw_things(random), tf.range(MOST_THINGS))
+        things = draw_things(random)
+        known = self._answers.relabelled(answers, tasks, things) < self._num_words
+        things = tf.where((chosen & known)[:, None, None], things, tf.range(MOST_THINGS))
         told = tf.gather(tasks, owners), tf.gather(things, owners)
         return (
             self._sentences.relabelled(facts, *told),

@@ -167,6 +167,36 @@ def test_evaluation_changes_nothing(data):
     assert batch["answer"].numpy() == data.splits["test"]["answer"][0]
 
 
+def test_a_question_keeps_its_names_if_its_answer_would_be_no_word():
+    texts = ["mary got the apple", "mary got the milk", "what is mary carrying"]
+    names = [name for part in TASK_PARTS[8] for form in part.forms for name in form]
+    words = sorted({*" ".join([*texts, *names]).split(), "apple,milk"})
+    words = np.array(["<unk>", *words], object)
+    number = {word: i for i, word in enumerate(words)}
+    shared = {
+        "vocabulary": words,
+        "sentences/tokens": np.array([[number[w] for w in t.split()] for t in texts], np.int32),
+        "sentences/length": np.array([4, 4, 4], np.int32),
+    }
+    train = {
+        "task": [8],
+        "num_facts": [2],
+        "facts": [0, 1],
+        "question": [2],
+        "answer": [number["apple,milk"]],
+        "story": [0],
+        "story_start": [0],
+    }
+    train = {name: np.array(values, np.int32) for name, values in train.items()}
+    data = tiny_data()
+    data = data.__class__("tiny.h5", data.attributes, shared, {"train": train})
+    made = texts_of(data, "train", np.zeros(200, int), augment=True)
+    assert {answer for *_, answer in made} == {"apple,milk"}
+    things = {tuple(fact.split()[-1] for fact in facts) for facts, *_ in made}
+    assert things == {("apple", "milk")}
+    assert len({question for _, question, _ in made}) == 4  # people who exchange their names
+
+
 def test_words_that_the_stories_have_not_are_named():
     data = tiny_data()
     with pytest.raises(ValueError, match=r"model\.augment: .*john.* would come into"):
