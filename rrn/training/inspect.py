@@ -39,7 +39,7 @@ def inspect(request: Request, files: Files) -> None:
     setup = set_up(request, files, machines, machines.stand_ins())
     arrays, workdir = setup.data.arrays("train"), setup.workdir
     with recording(TRACED_STEPS) as towers:
-        trainer = setup.trainer(arrays, setup.inputs(arrays))
+        trainer = setup.trainer(arrays)
     workdir.path.mkdir(parents=True, exist_ok=True)
     print(format_variables(write_variables(setup, trainer, towers)))
     if servers := machines.servers:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +133,14 @@ class Setup:
             **settings,
         )
 
-    def trainer(self, arrays: Arrays, inputs: Sequence[tf.data.Dataset]) -> Trainer:
+    def trainer(self, arrays: Arrays) -> Trainer:
         """Makes the trainer, and traces its updates; see `Trainer`."""
         config = self.request.config
-        specs: list[Any] = [dataset.element_spec for dataset in inputs]
+        specs = {}
+        for stage in config.train.stages:
+            _, options = config.model.split_options(stage.options, "options")
+            inputs = self.inputs(arrays, options=options)
+            specs[stage.name] = [dataset.element_spec for dataset in inputs]
         return Trainer(
             self.task,
             config.train,

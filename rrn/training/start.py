@@ -66,13 +66,13 @@ def carry_out(request: Request, files: Files) -> None:
     if request.trains and request.cluster and request.cluster.local:
         begin_to_import()  # beside this process
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
-    from rrn.distribute import keep_freed_memory, serve
+    from rrn.distribute import serve, tune_cpu
     from rrn.training.evaluate import evaluate, follow
     from rrn.training.inspect import inspect
     from rrn.training.train import train
 
     interruption.leave()
-    keep_freed_memory()
+    tune_cpu()
     if request.cluster and request.serves:
         serve(request.cluster, request.startup_timeout)
     elif request.trains:

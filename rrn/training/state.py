@@ -16,6 +16,8 @@ from rrn.training.segments import Pool
 from rrn.training.stages import Plan
 from rrn.variables.reading import shards
 
+Specs = Sequence[Mapping[str, Any]]  # of each device's batches
+
 
 class TrainingState(tf.Module):
     """A task's variables and all else that updates change, on several devices.
@@ -23,7 +25,8 @@ class TrainingState(tf.Module):
     The stages of the plan say which update is due.
 
     Args:
-      batch_specs: each device's batches' `tf.TypeSpec`s.
+      batch_specs: each device's batches' `tf.TypeSpec`s; or a dict of such lists by the stages'
+        names, where these have batches of different shapes.
       arrays: the training split's tensors, which sampling by error needs.
       stand_ins: device -> a device of this process, where updates are shown and not made.
       compiled: whether XLA compiles what runs on the towers, and the variables' update where all
@@ -39,7 +42,7 @@ class TrainingState(tf.Module):
         task: Task,
         config: Train,
         devices: Sequence[str],
-        batch_specs: Sequence[Mapping[str, Any]],
+        batch_specs: Specs | Mapping[str, Specs],
         arrays: Arrays | None = None,
         stand_ins: Mapping[str, str] | None = None,
         compiled: bool = False,
@@ -51,6 +54,9 @@ class TrainingState(tf.Module):
         modules = task.network, task.encoder
         self.towers = make_towers(devices, *modules, encodes_itself, compiled)
         self.plan = Plan(config, task)
+        names = [stage.name for stage in self.plan.stages]
+        by_stage = isinstance(batch_specs, Mapping)
+        self.batch_specs = batch_specs if by_stage else dict.fromkeys(names, batch_specs)
         self.averages = None
         if config.ema_decay:
             self.averages = MovingAverages(self.model_variables, config.ema_decay)
@@ -58,9 +64,9 @@ class TrainingState(tf.Module):
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             self.update = tf.Variable(tf.zeros([], tf.int64), trainable=False, name="update")
         self.pool = None
-        if any(stage.segments for stage in self.plan.stages):
+        if carrying := [stage.name for stage in self.plan.stages if stage.segments]:
             places = [(stand_ins or {}).get(device, device) for device in devices]
-            self.pool = Pool(task, config.batch_size, places, batch_specs)
+            self.pool = Pool(task, config.batch_size, places, self.batch_specs[carrying[0]])
         self.sampler = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
             assert arrays is not None  # who has the plan has the training split

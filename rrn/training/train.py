@@ -1,10 +1,8 @@
 """Training: from the last checkpoint to the last update, and the results of the best weights."""
 
 import contextlib
-from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from rrn.compiling import refusals
 from rrn.files.weights import assign_weights, save_weights
@@ -61,9 +59,8 @@ def train(request: Request, files: Files) -> None:
         elif files.weights:
             begin_with(setup, files.weights)
         arrays = setup.arrays(setup.data, "train")
-        inputs = setup.inputs(arrays, num_done)
         with recording() as towers:
-            trainer = setup.trainer(arrays, inputs)
+            trainer = setup.trainer(arrays)
         setup.evaluation_arrays()  # raises what is wrong with them
         # Only a config that can be trained and evaluated claims the folder.
         workdir.keep_metrics_until(num_done, setup.identity)
@@ -73,7 +70,7 @@ def train(request: Request, files: Files) -> None:
         updates = machines.update_maker(trainer, arrays, config.seed)
         training = Training(setup, trainer, updates, arrays, checkpoints)
         with StopRequest() as stop, training.profile:
-            training.run(inputs, stop)
+            training.run(stop)
         if stop.requested:
             print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
         else:
@@ -121,19 +118,14 @@ class Training:
         )
         self.profile = Profile(setup.workdir / "events", setup.request.profile)
 
-    def run(self, inputs: Sequence[tf.data.Dataset], stop: StopRequest) -> None:
+    def run(self, stop: StopRequest) -> None:
         """Makes the updates that are left, up to a request to stop.
-
-        Args:
-          inputs: each device's data set, from the trainer's update on.
 
         Raises:
           FloatingPointError: a loss, a gradient or a weight is not finite.
         """
         trainer, plan, checkpoints = self.trainer, self.trainer.plan, self.checkpoints
-        drawn, compiled = int(trainer.update), set()
-        settings = {"shares": None, "options": {}}
-        self.updates.use(inputs, settings)
+        drawn, settings, compiled = int(trainer.update), None, set()
         if trainer.shares() and not drawn:  # the first batches are drawn by error, too
             self.validate()
         while not stop.requested and (num_done := self._go_on_at()) < plan.num_updates:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from rrn.config import Train
 from rrn.distribute.devices import CPU
 from rrn.tasks.task import Batch, Pair, Task
-from rrn.training.state import TrainingState
+from rrn.training.state import Specs, TrainingState
 from rrn.training.step import update
 
 
@@ -26,7 +26,7 @@ class Trainer(TrainingState):
         task: Task,
         config: Train,
         devices: Sequence[str],
-        batch_specs: Sequence[Mapping[str, Any]],
+        batch_specs: Specs | Mapping[str, Specs],
         *others: Any,
         **named: Any,
     ):
@@ -36,7 +36,7 @@ class Trainer(TrainingState):
         self._functions = {
             stage.name: tf.function(
                 functools.partial(update, self, stage),
-                input_signature=[tuple(batch_specs)],
+                input_signature=[tuple(self.batch_specs[stage.name])],
                 autograph=False,
             )
             for stage in self.plan.stages

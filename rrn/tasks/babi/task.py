@@ -61,9 +61,6 @@ class Babi(Task):
         self.vocabulary_size = len(words)
         encoder = BabiEncoder(self.vocabulary_size, config)
         super().__init__(config, BabiNetwork(self.vocabulary_size, config), encoder)
-        sizes = np.minimum(np.arange(len(shares)), config.max_facts)
-        size_counts = np.bincount(sizes, weights=shares, minlength=config.max_facts + 1)
-        self.boundaries = part_boundaries(size_counts, config.num_parts)
         self.answered_alone = set()
         if "train" in data.splits:  # else the model only answers
             self._prepare_training(data.shared, data.splits["train"])
@@ -146,13 +143,14 @@ class Babi(Task):
           with `auxiliary_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
-        sizes = tf.minimum(self.sizes(arrays, examples), max_facts or self.config.max_facts)
+        max_facts = max_facts or self.config.max_facts
+        sizes = tf.minimum(self.sizes(arrays, examples), max_facts)
         told = tf.gather(arrays["num_facts"], examples)
         story = tf.gather(arrays["story"], examples)
         first_fact = tf.gather(arrays["story_start"], story) + told - sizes
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
 
-        boundaries, ends = self._parts(sizes)
+        boundaries, ends = self._parts(sizes, max_facts)
         masks, fact_ids, owners, positions = [], [], [], []
         for part, part_size in enumerate(boundaries):
             rows = slice(ends[part - 1] if part else 0, ends[part])
@@ -209,14 +207,21 @@ class Babi(Task):
         counts[self.tasks] = self.question_counts
         return tf.gather(counts < (number or np.inf), tf.cast(tasks, tf.int32))
 
-    def _parts(self, sizes):
+    def _parts(self, sizes, max_facts):
         """The largest size in each part, and each part's end among the sorted examples.
 
         With fixed shapes there is one part: on a GPU padding takes less time than compiling anew.
         """
         if self.fixed_shapes:
-            return [self.config.max_facts], [sizes.shape[0]]
-        return self.boundaries, tf.searchsorted(sizes, list(self.boundaries), side="right")
+            return [max_facts], [sizes.shape[0]]
+        boundaries = self.boundaries(max_facts)
+        return boundaries, tf.searchsorted(sizes, boundaries, side="right")
+
+    def boundaries(self, max_facts: int) -> list[int]:
+        """Finds the largest size in each part of a batch with at most so many facts of a story."""
+        shares = self.constants["fact_shares"]
+        counts = np.bincount(np.minimum(np.arange(len(shares)), max_facts), shares, max_facts + 1)
+        return list(part_boundaries(counts, self.config.num_parts))
 
     def sentences(self, arrays: Mapping[str, Any], sentences: tf.Tensor) -> dict[str, Any]:
         """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
