@@ -25,8 +25,10 @@ lock: setup
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes \
 	  --custom-compile-command 'make lock' --extra test --output-file requirements.lock pyproject.toml
 
+# The parts of a batch run side by side: two operations at a time, each on half of the cores.
 run: setup data/babi.h5
-	$(BIN)/python main.py --config configs/babi.py:quick
+	TF_NUM_INTRAOP_THREADS=$$($(BIN)/python -c 'import os; print((os.cpu_count() + 1) // 2)') \
+	  $(BIN)/python main.py --config configs/babi.py:quick
 
 data/babi.h5: | setup
 ifneq ($(BABI),)

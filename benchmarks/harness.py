@@ -20,12 +20,12 @@ import tensorflow as tf
 from benchmarks import timing
 from benchmarks.timing import Case
 from rrn.compiling import compile_fast
-from rrn.distribute import keep_freed_memory, parse_devices, plan_placement
+from rrn.distribute import parse_devices, plan_placement, tune_cpu
 from rrn.nn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.tasks.inputs import training_inputs
 from rrn.training import Trainer
 
-keep_freed_memory()  # as main.py does
+tune_cpu()  # as main.py does
 DEVICES = parse_devices("auto")[:1]  # before TensorFlow's first operation
 ON_GPU = "GPU" in DEVICES[0]
 if ON_GPU:  # as main.py does, which keeps what is compiled besides

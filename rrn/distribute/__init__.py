@@ -18,7 +18,7 @@ from rrn.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rrn.distribute.cluster import Cluster, find_cluster
-    from rrn.distribute.devices import cpu_beside, keep_freed_memory, parse_devices
+    from rrn.distribute.devices import cpu_beside, parse_devices, tune_cpu
     from rrn.distribute.gradients import average_gradients
     from rrn.distribute.processes import connect, running, serve
     from rrn.distribute.towers import TowerResult, tower_gradients
@@ -33,13 +33,13 @@ __all__ = [
     "cpu_beside",
     "find_cluster",
     "format_variables",
-    "keep_freed_memory",
     "list_variables",
     "parse_devices",
     "plan_placement",
     "running",
     "serve",
     "tower_gradients",
+    "tune_cpu",
 ]
 __getattr__ = lazy_names(
     __name__,

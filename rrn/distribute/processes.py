@@ -35,7 +35,7 @@ from rrn.distribute.cluster import (
     wait_for,
     watch_chief,
 )
-from rrn.distribute.devices import keep_freed_memory
+from rrn.distribute.devices import tune_cpu
 from rrn.distribute.listening import listening_only_on
 from rrn.order import keep_order
 
@@ -84,7 +84,7 @@ def _serve_parent(cluster):
         multiprocessing.connection.wait([parent.sentinel])
         os._exit(0)
 
-    keep_freed_memory()
+    tune_cpu()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         _start_server(cluster)

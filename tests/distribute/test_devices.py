@@ -257,7 +257,7 @@ def test_the_encoders_device_is_the_first_cpu():
 
 ALLOCATE = """
 import resource
-from rrn.distribute.devices import keep_freed_memory
+from rrn.distribute.devices import tune_cpu
 def faults(times):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(times):
@@ -265,7 +265,7 @@ def faults(times):
         del blocks
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 without = faults(4)
-keep_freed_memory()
+tune_cpu()
 faults(2)
 print(without, faults(4))
 """

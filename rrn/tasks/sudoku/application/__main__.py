@@ -190,10 +190,10 @@ def _make_solver(devices, weights, num_steps):
     importlib.import_module("rrn.fast_start")
     import tensorflow as tf
 
-    from rrn.distribute import keep_freed_memory, parse_devices
+    from rrn.distribute import parse_devices, tune_cpu
     from rrn.tasks.sudoku.application.solving import Solver, find_weights
 
-    keep_freed_memory()
+    tune_cpu()
     device = functools.partial(tf.device, parse_devices(devices)[0])
     weights = find_weights(weights)
     with device():
