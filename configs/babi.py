@@ -133,16 +133,16 @@ def quick() -> Experiment:
         evaluate={"by_stage": False},
     )
     (stage,) = config.train.stages
-    few = replace(stage, options={"augment_below": 5_000, "max_facts": 12})
-    whole = replace(stage, options={"augment_below": 5_000, "max_facts": 16}, error_share=0.8)
+    few, more = ({"augment_below": 5_000, "max_facts": most} for most in (12, 16))
     stages = (
-        told_from(few, 3, num_updates=800, error_share=0.0),
-        told_from(few, 5, num_updates=300),
+        told_from(replace(stage, options=few), 3, num_updates=500, error_share=0.0),
         replace(
-            whole,
+            stage,
             name="stories",
-            num_updates=2_400,
-            schedule=Cosine(warmup_updates=200, constant_updates=1_500),
+            num_updates=3_100,
+            options=more,
+            schedule=Cosine(warmup_updates=200, constant_updates=2_300),
+            error_share=0.8,
         ),
     )
     return replace(config, train={"stages": stages})
@@ -152,7 +152,7 @@ def hour() -> Experiment:
     config = replace(
         quick(),
         # Task 3 asks for more than the paper's last 20 facts in 3.5 % of its validation questions.
-        model={"max_facts": 32},
+        model={"max_facts": 32, "num_parts": 8},
         train={"evaluate_every_updates": 1_000},
         evaluate={"passes": 8},
     )
@@ -188,6 +188,11 @@ def hour() -> Experiment:
         ),
     )
     return replace(config, train={"stages": stages})
+
+
+def small() -> Experiment:
+    """All tasks have few questions here, so names are exchanged in all from the start."""
+    return replace(hour(), data={"path": "data/babi_1k.h5"})
 
 
 def gpu() -> Experiment:
@@ -226,6 +231,7 @@ RECIPES = {
     "plain": plain,
     "quick": quick,
     "hour": hour,
+    "small": small,
     "gpu": gpu,
     "supplemented": supplemented,
     "simulated": simulated,

@@ -12,6 +12,11 @@ from typing import Any
 
 DRIVER = "libcuda.so.1"
 OPTIONAL = "libnccl", "libcupti"  # sums over several GPUs, and profiles
+# What ONEDNN_MAX_CPU_ISA may be so that oneDNN has no products in bfloat16.
+WITHOUT_BFLOAT16 = {
+    *("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"),
+    *("AVX512_CORE", "AVX512_CORE_VNNI"),
+}
 INSTRUCTIONS = {  # in /proc/cpuinfo -> in words
     "avx2": "AVX2",
     "avx512f": "AVX-512",
@@ -29,12 +34,14 @@ def describe_machine() -> tuple[str, list[str]]:
 def multiplies_bfloat16_faster() -> bool:
     """Tells whether the processor's products are faster in bfloat16 than in float32.
 
-    They are with AMX. With AVX-512 alone they are on AMD's processors, and not on Intel's.
+    They are with AMX. With AVX-512 alone they are on AMD's processors, and not on Intel's. They are
+    not where the environment's ONEDNN_MAX_CPU_ISA keeps oneDNN from using either.
     """
     fields = _fields(read_text("/proc/cpuinfo"))
     flags = fields.get("flags", "").split()
     by_avx = "avx512_bf16" in flags and "AMD" in fields.get("model name", "")
-    return by_avx or "amx_bf16" in flags
+    allowed = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in WITHOUT_BFLOAT16
+    return allowed and (by_avx or "amx_bf16" in flags)
 
 
 @functools.cache

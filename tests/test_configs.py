@@ -23,6 +23,7 @@ from tests.helpers import CPUS, ROOT, load_config, make_trainer
 DATA = {
     "ages": "ages_h5",
     "babi": "small_babi_h5",
+    "babi_1k": "small_babi_h5",
     "babi_like_released": "simulated_babi_h5",
     "babi_simulated_3": "simulated_babi_h5",
     "mnist": "small_digits_h5",

@@ -88,10 +88,16 @@ def test_gpus_without_nvidia_smi(tmp_path, monkeypatch):
     ],
 )
 def test_processors_whose_products_are_faster_in_bfloat16(monkeypatch, name, flags, faster):
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     monkeypatch.setattr(
         hardware, "read_text", lambda _: f"model name\t: {name}\nflags\t\t: {flags}\n"
     )
     assert hardware.multiplies_bfloat16_faster.__wrapped__() == faster
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "avx512_core_amx")
+    assert hardware.multiplies_bfloat16_faster.__wrapped__() == faster
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert not hardware.multiplies_bfloat16_faster.__wrapped__()
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
     monkeypatch.setattr(hardware, "read_text", lambda _: "")
     assert not hardware.multiplies_bfloat16_faster.__wrapped__()
 
