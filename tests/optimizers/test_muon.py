@@ -35,6 +35,19 @@ def test_a_matrix_takes_the_steps_of_the_formula():
     np.testing.assert_allclose(variable, w, rtol=1e-4, atol=1e-5)
 
 
+def test_matrices_of_one_shape_change_as_each_would_alone():
+    rng = np.random.default_rng(0)
+    starts = rng.normal(size=[4, 6, 4]).astype(np.float32)
+    gradients = [tf.constant(g, tf.float32) for g in rng.normal(size=[3, 6, 4])]
+    together, alone = [list(map(tf.Variable, starts)) for _ in range(2)]
+    Muon(together).apply([gradients[0], None, *gradients[1:]], 0.1, 0)
+    for variable, gradient in zip([alone[0], *alone[2:]], gradients, strict=True):
+        Muon([variable]).apply([gradient], 0.1, 0)
+    np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(together[1], starts[1])
+    assert not np.allclose(together[0], starts[0])
+
+
 @pytest.mark.parametrize("shape", [[128, 160], [160, 128]])
 def test_products_of_large_matrices_are_in_bfloat16_where_it_is_faster(monkeypatch, shape):
     start = np.random.default_rng(0).normal(size=shape).astype(np.float32)

@@ -64,6 +64,27 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
     assert made["ended_early"] == {}
 
 
+@pytest.mark.parametrize("jit", ["off", "on"])
+def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
+    (stage,) = config.train.stages
+    stages = [
+        replace(stage, name=f"facts_{most}", num_updates=2, options={"max_facts": most})
+        for most in (2, 6)
+    ]
+    config = replace(config, train={"stages": stages}, model={"num_steps": 1})
+    request = Request(config, "babi", tmp_path, devices="cpu", jit=jit)
+    setup = set_up(request, read_files(request), make_machines(request))
+    arrays = setup.data.arrays("train")
+    trainer = setup.trainer(arrays)
+    largest = [specs[0]["masks"][-1].shape[1] for specs in trainer.batch_specs.values()]
+    assert largest == [2, 6]
+    for stage in trainer.plan.stages if jit == "off" else ():
+        trainer.update.assign(stage.first)
+        inputs = setup.inputs(arrays, stage.first, **trainer.input_settings())
+        _, bad_update = trainer.train([iter(dataset) for dataset in inputs], tf.constant(1))
+        assert bad_update < 0
+
+
 def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
