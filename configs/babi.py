@@ -11,11 +11,10 @@ their end here.
 Variants; each result is of one seed if it does not say otherwise, on the released test files:
   plain      24,000 updates with Muon: 9.8 % mean error, 4 tasks failed (weights of update 18,000),
              after 90 minutes on 2 cores of a slow AMD EPYC without AVX-512, --devices cpu:2.
-  quick      3,500 updates of 512 questions and one step, with the loss of what facts tell, and with
-             names that are exchanged in task 3; after 800 updates half to four fifths of each batch
-             are drawn by the tasks' validation errors: 3.6 ± 0.6 % mean error over the seeds 0
-             to 2, 2 to 4 tasks failed, after 15 to 20 minutes of one core with AVX-512, beside
-             other work.
+  quick      3,600 updates of 512 questions and one step, with the loss of what facts tell, and with
+             names that are exchanged in task 3; after 500 updates four fifths of each batch are
+             drawn by the tasks' validation errors: 3.4 ± 0.2 % mean error over the seeds 0 to 2, 2
+             or 3 tasks failed, after 10 to 11 minutes of one core with AVX-512, beside other work.
   hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what
              facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
              3,500 updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
