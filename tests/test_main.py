@@ -179,7 +179,7 @@ def files(tmp_path_factory):
 WRONG = {
     "variant": (
         ["--config=configs/babi.py:nonsense"],
-        *(1, ["variants are plain, quick, hour, gpu, supplemented", "'nonsense'"]),
+        *(1, ["variants are plain, quick, hour, small, gpu", "'nonsense'"]),
     ),
     "config file": (["--config=configs/nothing.py"], 1, ["no file configs/nothing.py"]),
     "config raises": (["--config={files}/raises.py"], 1, ["not so (raised in {files}/raises.py:2"]),

@@ -178,7 +178,7 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
         None: ("update 3: the validation's loss or error: not finite; ", 2),
     }[spoilt]
     with pytest.raises(FloatingPointError, match=rf"^{said}.*/last/ckpt-{good}$"):
-        training.run(None, types.SimpleNamespace(requested=False))
+        training.run(types.SimpleNamespace(requested=False))
     last = Checkpoints(tmp_path / "checkpoints", 1, 99)
     assert last.latest_update() == good
     last.track(trainer)
@@ -214,7 +214,7 @@ def train_patiently(folder, killed_after=None, **fields):
 
     inputs = lambda arrays, num_done, **settings: None  # noqa: E731
     training = line_training(folder, evaluate, make_updates, inputs, **fields)
-    training.run(None, types.SimpleNamespace(requested=False))
+    training.run(types.SimpleNamespace(requested=False))
     return training, drawn
 
 

@@ -143,7 +143,7 @@ class Babi(Task):
           with `auxiliary_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
-        max_facts = max_facts or self.config.max_facts
+        max_facts = min(max_facts or self.config.max_facts, self.config.max_facts)
         sizes = tf.minimum(self.sizes(arrays, examples), max_facts)
         told = tf.gather(arrays["num_facts"], examples)
         story = tf.gather(arrays["story"], examples)

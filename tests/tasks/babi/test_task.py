@@ -230,7 +230,12 @@ def spell(tree):
 
 @pytest.mark.parametrize(
     ("split", "most", "options"),
-    [("train", 20, {}), ("test", 20, {}), ("train", 9, {"max_facts": 9})],
+    [
+        ("train", 20, {}),
+        ("test", 20, {}),
+        ("train", 9, {"max_facts": 9}),
+        ("train", 20, {"max_facts": 50}),
+    ],
 )
 def test_a_batch_holds_the_last_facts_of_every_question_in_order(data, split, most, options):
     task, arrays, raw = make_task(data), data.arrays(split), data.splits[split]
