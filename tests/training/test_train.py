@@ -123,7 +123,7 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
         assert kept == expected
 
 
-def line_training(folder, evaluate, make_updates, inputs=None, **fields):
+def line_training(folder, evaluate, make_updates, **fields):
     """`Training` of `LineTask` without its data, with checkpoints after every update.
 
     `evaluate` is a function: trainer -> a validation's results.
@@ -139,7 +139,7 @@ def line_training(folder, evaluate, make_updates, inputs=None, **fields):
         about={"config": "line"},
         identity={"config": "line"},
         compiled=False,
-        inputs=inputs,
+        inputs=lambda arrays, num_done, **settings: None,
         machines=types.SimpleNamespace(evaluation_devices=CPUS[:1]),
         request=types.SimpleNamespace(config=types.SimpleNamespace(train=config), profile=0),
         data=None,
@@ -212,8 +212,7 @@ def train_patiently(folder, killed_after=None, **fields):
     def evaluate(trainer):
         return Results(metrics={}, error=ERRORS[int(trainer.update) // 3 - 1]), 0.0
 
-    inputs = lambda arrays, num_done, **settings: None  # noqa: E731
-    training = line_training(folder, evaluate, make_updates, inputs, **fields)
+    training = line_training(folder, evaluate, make_updates, **fields)
     training.run(types.SimpleNamespace(requested=False))
     return training, drawn
 
