@@ -19,8 +19,8 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
              facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
              3,500 updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
              failed, after 70 to 99 minutes of such a core. `pretrained/babi.h5` is seed 0.
-  small      As hour, on the archive's 1k files: 1.27 % mean error, 1 task failed, after 43 minutes of
-             such a core. `pretrained/babi_small.h5`.
+  small      As hour, on the archive's 1k files: 1.27 % mean error, 1 task failed, after 43 minutes
+             of such a core. `pretrained/babi_small.h5`.
              python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --folder en-valid \
                  --out data/babi_1k.h5
   gpu        As hour, for one GPU. It has not been run to its end there.
