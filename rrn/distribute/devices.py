@@ -25,9 +25,9 @@ def tune_cpu() -> None:
     with thousands of page faults. This process then keeps the memory of freed tensors for the next
     ones. Where the C library is another one, that is left as it is.
 
-    oneDNN makes code for every shape that it multiplies, and keeps that of 1,024 shapes. A batch of
-    stories has two hundred, most of them others than the last batch's. It then keeps 16,384, unless
-    the environment's ONEDNN_PRIMITIVE_CACHE_CAPACITY says how many.
+    oneDNN makes code for every shape that it multiplies, and keeps that of the last 1,024 shapes. A
+    batch of stories has other shapes than the one before. With this call oneDNN keeps the code of
+    16,384, unless the environment's ONEDNN_PRIMITIVE_CACHE_CAPACITY says how many.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384")
     if platform.libc_ver()[0] == "glibc":

@@ -136,11 +136,13 @@ class Setup:
     def trainer(self, arrays: Arrays) -> Trainer:
         """Makes the trainer, and traces its updates; see `Trainer`."""
         config = self.request.config
-        specs = {}
+        specs, by_options = {}, {}  # stages with the same options have batches of the same shapes
         for stage in config.train.stages:
             _, options = config.model.split_options(stage.options, "options")
-            inputs = self.inputs(arrays, options=options)
-            specs[stage.name] = [dataset.element_spec for dataset in inputs]
+            if (key := str(options)) not in by_options:
+                inputs = self.inputs(arrays, options=options)
+                by_options[key] = [dataset.element_spec for dataset in inputs]
+            specs[stage.name] = by_options[key]
         return Trainer(
             self.task,
             config.train,

@@ -413,7 +413,7 @@ def test_a_stage_may_set_what_its_batches_are_made_with(train_in, tmp_path, monk
     monkeypatch.setattr(setup, "training_inputs", record)
     train_in(tmp_path)
     exact = {"exact": True}
-    shapes = [(0, {}), (0, exact), (0, {})]  # of each stage's batches
+    shapes = [(0, {}), (0, exact)]  # of the stages' batches: two stages have the same options
     assert made == [*shapes, (0, {}), (5, exact), (9, {})]
     task = ContestTask()
     (inputs,) = training_inputs(task, task.arrays, 6, 1, 0, 0, options=exact)
