@@ -11,19 +11,21 @@ from rrn.tasks.report import Results
 from rrn.tasks.task import Arrays, Task
 
 
-def shares_by_error(errors: np.ndarray, error_share: float) -> np.ndarray:
-    """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g / Σ error.
+def shares_by_error(errors: np.ndarray, error_share: float, power: float = 1.0) -> np.ndarray:
+    """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g^p / Σ error^p.
 
     Their sum is 1. Where all errors are 0 they are equal.
 
     Args:
       errors: validation errors `[groups]`, at least 0.
       error_share: s, from 0 to 1.
+      power: p, at least 0; the larger, the more the groups get that are most wrong.
     """
     even = np.full(len(errors), 1.0 / len(errors))
     if not np.sum(errors):
         return even
-    return (1.0 - error_share) * even + error_share * errors / np.sum(errors)
+    weights = errors**power
+    return (1.0 - error_share) * even + error_share * weights / np.sum(weights)
 
 
 class Sampler(tf.Module):
@@ -55,7 +57,7 @@ class Sampler(tf.Module):
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.tolist()])
 
-    def shares(self, error_share: float) -> dict[int, float]:
+    def shares(self, error_share: float, power: float) -> dict[int, float]:
         """Computes each group's share of a batch; the sum is 1."""
-        shares = shares_by_error(self.errors.numpy(), error_share)
+        shares = shares_by_error(self.errors.numpy(), error_share, power)
         return dict(zip(self.groups.tolist(), shares.tolist(), strict=True))

@@ -89,7 +89,8 @@ class Stage(tf.Module):
         self.first, self.num_updates = first, settings.num_updates
         options = task.config.split_options(settings.options, "options")
         self.loss_options, self.batch_options = options
-        self.segments, self.error_share = settings.segments, settings.error_share
+        self.segments = settings.segments
+        self.error_share, self.error_power = settings.error_share, settings.error_power
         self.objectives = [
             Objective(objective, settings.num_updates, task) for objective in settings.objectives
         ]

@@ -77,8 +77,10 @@ class TrainingState(tf.Module):
 
         It is None where the stage draws examples in the task's own way.
         """
-        error_share = self.plan.stage(int(self.update)).error_share
-        return self.sampler.shares(error_share) if self.sampler and error_share else None
+        stage = self.plan.stage(int(self.update))
+        if self.sampler is None or not stage.error_share:
+            return None
+        return self.sampler.shares(stage.error_share, stage.error_power)
 
     def input_settings(self) -> dict[str, Any]:
         """Says how the next batches are made: `shares` and `options` of `training_inputs`."""

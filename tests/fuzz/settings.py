@@ -48,6 +48,7 @@ WRONG_FIELDS = {
         f"train.{name}": [*NO_NUMBER, "0", "0.5"]
         for name in ("batch_size", "evaluate_every_updates", "log_every_updates")
     },
+    "train.error_power": [*NO_NUMBER, "-0.001", "11"],
     "train.checkpoint_every_updates": [*NO_NUMBER, "0", "2.5"],
     "evaluate.batch_size": NO_SIZE,
     "evaluate.passes": NO_SIZE,
@@ -175,7 +176,7 @@ NO_VALUE = [
 ]
 # A damaged config file may name another file of data, or another field.
 OF_DAMAGED_CONFIGS = ("config", "no such file", "no such field")
-OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "error_share"]
+OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "error_share", "error_power"]
 OF_STAGES += ["optimizer", "schedule", "segments", "options"]
 OF_STAGES += ["loss", "modules", "name", "objectives", "nothing"]
 OF_CONFIG = [

@@ -30,6 +30,9 @@ def test_shares_follow_errors_above_a_floor():
     np.testing.assert_allclose(shares_by_error(np.array([5.0, 1.0]), 0.0), [0.5, 0.5])
     np.testing.assert_allclose(shares_by_error(np.array([5.0, 0.0]), 1.0), [1.0, 0.0])
     np.testing.assert_allclose(shares_by_error(np.zeros(4), 0.7), [0.25] * 4)
+    np.testing.assert_allclose(
+        shares_by_error(np.array([3.0, 1, 0, 0]), 0.5, 2.0), [23, 7, 5, 5] / np.float64(40)
+    )
 
 
 def test_draws_have_the_shares_and_are_even_within_a_group():
@@ -64,17 +67,17 @@ def grouped_trainer(**fields):
 def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     stages = (
         {"name": "even", "num_updates": 2},
-        {"name": "by_error", "num_updates": 3, "error_share": 0.5},
+        {"name": "by_error", "num_updates": 3, "error_share": 0.5, "error_power": 2.0},
     )
     trainer = grouped_trainer(stages=stages)
     assert trainer.shares() is None
     trainer.sampler.take(results_of({0: 30.0, 1: 10.0}))
     trainer.update.assign(2)
-    assert trainer.shares() == {0: 0.625, 1: 0.375}
+    assert trainer.shares() == pytest.approx({0: 0.7, 1: 0.3})
     path = tf.train.Checkpoint(trainer=trainer).save(str(tmp_path / "state"))
     resumed = grouped_trainer(stages=stages)
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
-    assert resumed.shares() == {0: 0.625, 1: 0.375}
+    assert resumed.shares() == pytest.approx({0: 0.7, 1: 0.3})
 
 
 def test_a_run_begins_with_the_shares_of_what_it_begins_from(small_babi_h5, tmp_path):
