@@ -14,8 +14,9 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
   quick      3,800 updates of 512 questions and one step, with the loss of what facts tell, and with
              names that are exchanged in task 3; after 500 updates a part of each batch is drawn by
              the squares of the tasks' validation errors, and in the last 900 by the errors
-             themselves: 3.60 % mean error, 3 tasks failed, after 11 to 12 minutes of one core with
-             AVX-512 (seed 1), and 3.70 % with oneDNN limited to AVX2 (seed 0), beside other work.
+             themselves: 3.32 and 3.60 % mean error with the seeds 0 and 1, 2 and 3 tasks failed,
+             after 10 to 12 minutes of one core with AVX-512, and 3.70 % with oneDNN limited to AVX2
+             (seed 0), beside other work.
   hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what
              facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
              3,500 updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
