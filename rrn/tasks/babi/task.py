@@ -144,25 +144,7 @@ class Babi(Task):
           `[facts, words]`.
         """
         max_facts = min(max_facts or self.config.max_facts, self.config.max_facts)
-        sizes = tf.minimum(self.sizes(arrays, examples), max_facts)
-        told = tf.gather(arrays["num_facts"], examples)
-        story = tf.gather(arrays["story"], examples)
-        first_fact = tf.gather(arrays["story_start"], story) + told - sizes
-        offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
-
-        boundaries, ends = self._parts(sizes, max_facts)
-        masks, fact_ids, owners, positions = [], [], [], []
-        for part, part_size in enumerate(boundaries):
-            rows = slice(ends[part - 1] if part else 0, ends[part])
-            place = tf.range(part_size)[None]
-            mask = place < sizes[rows, None]
-            index = tf.where(mask, first_fact[rows, None] + place, 0)
-            masks.append(tf.cast(mask, tf.float32))
-            fact_ids.append(tf.reshape(tf.gather(arrays["facts"], index), [-1]))
-            owners.append(tf.repeat(tf.range(tf.size(sizes))[rows], part_size))
-            positions.append(tf.reshape(place + offset[rows, None], [-1]))
-
-        facts = tf.concat(fact_ids, 0)
+        masks, facts, owners, positions = self._nodes(arrays, examples, random, max_facts)
         question, answer, task = (
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
@@ -172,7 +154,7 @@ class Babi(Task):
                 random,
                 task,
                 facts,
-                tf.concat(owners, 0),
+                owners,
                 question,
                 answer,
                 self._has_fewer_questions(task, augment_below),
@@ -194,12 +176,39 @@ class Babi(Task):
             "facts": self.sentences(words, facts),
             "questions": self.sentences(words, questions),
             "fact_of_node": fact_of_node,
-            "position_of_node": tf.concat(positions, 0),
+            "position_of_node": positions,
             "question": question,
-            "masks": tuple(masks),  # tf.data would stack a list
+            "masks": masks,
             "answer": answer,
             "task": task,
         }
+
+    def _nodes(self, arrays, examples, random, max_facts):
+        """The last facts of the questions' stories, in parts.
+
+        Returns:
+          (masks, each node's sentence id `[nodes]`, its question's row in the batch `[nodes]`, its
+          position `[nodes]`).
+        """
+        sizes = tf.minimum(self.sizes(arrays, examples), max_facts)
+        told = tf.gather(arrays["num_facts"], examples)
+        story = tf.gather(arrays["story"], examples)
+        first_fact = tf.gather(arrays["story_start"], story) + told - sizes
+        offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
+
+        boundaries, ends = self._parts(sizes, max_facts)
+        masks, fact_ids, owners, positions = [], [], [], []
+        for part, part_size in enumerate(boundaries):
+            rows = slice(ends[part - 1] if part else 0, ends[part])
+            place = tf.range(part_size)[None]
+            mask = place < sizes[rows, None]
+            index = tf.where(mask, first_fact[rows, None] + place, 0)
+            masks.append(tf.cast(mask, tf.float32))
+            fact_ids.append(tf.reshape(tf.gather(arrays["facts"], index), [-1]))
+            owners.append(tf.repeat(tf.range(tf.size(sizes))[rows], part_size))
+            positions.append(tf.reshape(place + offset[rows, None], [-1]))
+        by_node = (tf.concat(values, 0) for values in (fact_ids, owners, positions))
+        return tuple(masks), *by_node  # tf.data would stack a list of masks
 
     def _has_fewer_questions(self, tasks, number):
         """Whether each of tasks `[n]` has fewer training questions than `number`; True if None."""
