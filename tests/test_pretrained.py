@@ -32,6 +32,14 @@ def test_babi(babi_h5, variant, weights, least, most):
 
 
 @pytest.mark.slow
+def test_babi_of_1_000_questions(babi_archive, prepare_once):
+    """Percent of 1,000 questions, 50 of each task, that are answered wrong: task 17 is most."""
+    path = prepare_once("babi_1k", "babi", "--source", babi_archive, "--folder", "en-valid")
+    arrays = read_prepared(path).arrays("test")
+    assert 0.4 <= error_of(load_config("babi.py", "small"), "babi_small.h5", arrays, 1_000) <= 2.5
+
+
+@pytest.mark.slow
 def test_sudoku(sudoku_h5):
     """Percent of 200 boards with 17 givens that are not solved after 32 steps."""
     config, data = load_config("sudoku.py", "segments"), read_prepared(sudoku_h5)
