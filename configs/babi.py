@@ -14,13 +14,14 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
   quick      3,800 updates of 512 questions and one step, with the loss of what facts tell, and with
              names that are exchanged in task 3; after 500 updates a part of each batch is drawn by
              the squares of the tasks' validation errors, and in the last 900 by the errors
-             themselves: 3.32 and 3.60 % mean error with the seeds 0 and 1, 2 and 3 tasks failed,
-             after 10 to 12 minutes of one core with AVX-512, and 3.70 % with oneDNN limited to AVX2
-             (seed 0), beside other work.
+             themselves: 3.18 to 3.60 % mean error with the seeds 0 to 2, 2 to 3 tasks failed, after
+             5 minutes of 2 idle cores of an AMD EPYC with AVX-512 (Zen 5), or 10 to 12 of a shared
+             core of an older one. With oneDNN limited to AVX2 it has 2.80 to 3.70 %
+             and 2 to 4, after 8 minutes of these 2 cores.
   hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what
              facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
-             3,500 updates in all tasks: 0.19 ± 0.05 % mean error over the seeds 0 to 4, no task
-             failed, after 70 to 99 minutes of such a core. `pretrained/babi.h5` is seed 0.
+             3,500 updates in all tasks: 0.19 ± 0.04 % mean error over the seeds 0 to 4, no task
+             failed, after 29 to 30 minutes of one core (Zen 5). `pretrained/babi.h5`.
   small      As hour, on the archive's 1k files: 1.27 % mean error, 1 task failed, after 43 minutes
              of such a core. `pretrained/babi_small.h5`.
              python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --folder en-valid \
