@@ -16,8 +16,8 @@ Variants; each result is of one seed if it does not say otherwise, on the releas
              the squares of the tasks' validation errors, and in the last 900 by the errors
              themselves: 3.18 to 3.60 % mean error with the seeds 0 to 2, 2 to 3 tasks failed, after
              5 minutes of 2 idle cores of an AMD EPYC with AVX-512 (Zen 5), or 10 to 12 of a shared
-             core of an older one. With oneDNN limited to AVX2 it has 2.80 to 3.70 %
-             and 2 to 4, after 8 minutes of these 2 cores.
+             core of an older one. With oneDNN limited to AVX2 it has 2.80 to 3.70 %, and 2 to 4
+             tasks failed, after 8 minutes of these 2 cores.
   hour       11,300 updates, and the last 32 facts in place of the paper's 20. The loss of what
              facts tell ends after 4,800 updates. Names are exchanged in task 3, and in the last
              3,500 updates in all tasks: 0.19 ± 0.04 % mean error over the seeds 0 to 4, no task
