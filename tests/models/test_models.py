@@ -61,7 +61,9 @@ def test_fields_may_be_changed_and_wrong_ones_are_named(babi):
     _, _, task, path = babi
     model = load(path, compute_dtype="bfloat16", num_steps=3)
     assert model.config.compute_dtype == "bfloat16" and model.config.num_steps == 3
-    assert model.config.hidden_size == 16 and model.boundaries(20) == task.boundaries(20)
+    assert model.config.hidden_size == 16 and model.batches.boundaries(
+        20
+    ) == task.batches.boundaries(20)
     assert model.constants["vocabulary"].tolist() == task.constants["vocabulary"].tolist()
     with pytest.raises(ValueError, match=r"weights\.h5: its model has no field steps; fields are"):
         load(path, steps=3)

@@ -7,7 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.pages import Example, Step, Table
-from rrn.tasks.babi.task import ALONE, Babi
+from rrn.tasks.babi.batches import ALONE
+from rrn.tasks.babi.task import Babi
 from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.report import Quantity, Report, Results, results_by_step

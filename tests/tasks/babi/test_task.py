@@ -253,7 +253,7 @@ def test_a_batch_holds_the_last_facts_of_every_question_in_order(data, split, mo
     facts, questions = spell(batch["facts"]), spell(batch["questions"])
     assert len(set(facts)) == len(facts) and len(set(questions)) == len(questions)
     masks = [mask.numpy() for mask in batch["masks"]]
-    assert [mask.shape[1] for mask in masks] == task.boundaries(most)
+    assert [mask.shape[1] for mask in masks] == task.batches.boundaries(most)
     assert sum(len(mask) for mask in masks) == len(examples)
     fact_of_node = batch["fact_of_node"].numpy()
     position_of_node = batch["position_of_node"].numpy()
@@ -358,7 +358,7 @@ def test_logits_do_not_depend_on_the_number_of_parts(some_logits, data, arrays, 
     task, examples, expected = some_logits
     other = make_task(data, num_parts=num_parts)
     randomize_all(other)
-    assert len(other.boundaries(20)) == num_parts != len(task.boundaries(20))
+    assert len(other.batches.boundaries(20)) == num_parts != len(task.batches.boundaries(20))
     for example, row in logits_by_example(other, arrays, examples).items():
         assert_close(row, expected[example])
 
