@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import harness, timing
+from benchmarks import machine, timing
 from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,7 +138,7 @@ def main():
             run.process.kill()
     results = {way: run.result() for way, run in runs.items()}
     timing.write_json(arguments.out / "results.json", results)
-    print(harness.hardware())
+    print(machine.hardware())
     columns = ["", "questions/s", "by processor time", "staleness", "largest", "mean error, %"]
     rows = [
         [

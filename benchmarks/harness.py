@@ -1,62 +1,28 @@
-"""What the benchmarks of training steps ask of TensorFlow: steps, rates of the machine, profiles.
+"""What the benchmarks of training steps share: their arguments, steps, memory, and all tables.
 
-Arguments, timing in turn and tables are in `benchmarks.timing`.
+Timing in turn and the tables' columns are in `benchmarks.timing`, kernels in `benchmarks.profiles`.
 """
 
 import argparse
-import collections
 import contextlib
-import glob
 import itertools
 import logging
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 
 import tensorflow as tf
 
 from benchmarks import timing
-from benchmarks.timing import Case
-from rrn.compiling import compile_fast
-from rrn.distribute import parse_devices, plan_placement, tune_cpu
+from benchmarks.machine import DEVICES, LIBRARY, ON_GPU, hardware, print_rates, rate_cases
+from benchmarks.profiles import profiles
+from rrn.distribute import plan_placement
 from rrn.nn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.tasks.inputs import training_inputs
 from rrn.training import Trainer
 
-tune_cpu()  # as main.py does
-DEVICES = parse_devices("auto")[:1]  # before TensorFlow's first operation
-ON_GPU = "GPU" in DEVICES[0]
-if ON_GPU:  # as main.py does, which keeps what is compiled besides
-    compile_fast()
 DTYPES = "float32", "bfloat16"
-
-# The machine's own rates: products of square matrices, and copies of so many float32, several one
-# after the other where a GPU would else wait for Python.
-PRODUCT_SIZE, COPY_SIZE, IN_A_ROW = (8192, 2**28, 8) if ON_GPU else (2048, 2**25, 1)
-LONGEST = 20  # of a profile's kernels
-
-
-class TensorFlow(timing.Library):
-    """What `timing.measure` asks of TensorFlow."""
-
-    uncounted = 4 if ON_GPU else 2
-
-    def wait(self, result):
-        tf.test.experimental.sync_devices()
-
-    def bytes_in_use(self):
-        if not ON_GPU:
-            return None
-        tf.config.experimental.reset_memory_stats("GPU:0")
-        return tf.config.experimental.get_memory_info("GPU:0")["current"]
-
-    def peak_bytes(self):
-        return tf.config.experimental.get_memory_info("GPU:0")["peak"]
-
-
-LIBRARY = TensorFlow()
 
 
 # Arguments and cases
@@ -240,48 +206,6 @@ def speeds(cases, repeats, deadline):
     return rows, rates
 
 
-def rate_cases(dtypes):
-    """Cases of the machine's own rates: a large product in every type, then a large copy.
-
-    They are timed among the others, because a shared machine's speed drifts.
-    """
-
-    def repeated(operation):
-        def call(_):
-            for _ in range(IN_A_ROW):
-                result = operation()
-            return result
-
-        return call
-
-    def product(dtype):
-        x = tf.cast(tf.random.normal([PRODUCT_SIZE, PRODUCT_SIZE]), dtype)
-        return repeated(lambda: tf.matmul(x, x))
-
-    def copy():
-        x = tf.ones([COPY_SIZE])
-        return repeated(lambda: -x)  # tf.identity would copy nothing
-
-    operations, moved = IN_A_ROW * 2 * PRODUCT_SIZE**3, IN_A_ROW * 2 * 4 * COPY_SIZE
-    products = [
-        Case("product", lambda dtype=dtype: product(dtype), dtype=dtype, operations=operations)
-        for dtype in dtypes
-    ]
-    return [*products, Case("copy", copy, bytes_moved=moved)]
-
-
-def print_rates(rates):
-    for row in rates:
-        name = f"{row['mode']} in {row['dtype']}" if row["dtype"] else row["mode"]
-        if "gigaflop_per_second" in row:
-            rate = f"{row['gigaflop_per_second']:,.0f} GFLOP/s (of {PRODUCT_SIZE}² matrices)"
-        elif "gigabyte_per_second" in row:
-            rate = f"{row['gigabyte_per_second']:,.1f} GB/s (read and written)"
-        else:
-            rate = row["note"]
-        print(f"{name}: {rate}")
-
-
 def peak_memories(module, cases, first, deadline):
     """A row with the peak memory for each case; the number of the first one is `first`."""
     rows = [case.row() for case in cases]
@@ -304,110 +228,3 @@ def own_peak_gib(case):
     for _ in range(2):
         LIBRARY.wait(step(0))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-# Profiles
-
-
-def profiles(cases, repeats, deadline):
-    """A row with the longest kernels of each case, which it prints as well."""
-    rows = [case.row() for case in cases]
-    for case, row in zip(cases, rows, strict=True):
-        step = timing.begin(case, row, LIBRARY, deadline)
-        if step:
-            try:
-                row.update(profile(step, repeats))
-            except Exception as error:
-                timing.note_failure(row, error)
-        print_profile(case, row)
-    return rows
-
-
-def profile(step, repeats):
-    """Milliseconds of a call and of its kernels, the longest first, from TensorFlow's profiler.
-
-    Busy is the time in which at least one kernel runs. "wall_ms" are without the profiler.
-    """
-    start = time.perf_counter()
-    for i in range(repeats):
-        LIBRARY.wait(step(i))
-    wall = time.perf_counter() - start
-    with tempfile.TemporaryDirectory() as folder:
-        with tf.profiler.experimental.Profile(folder):
-            for i in range(repeats):
-                LIBRARY.wait(step(i))
-        (file,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
-        kernels = list(read_kernels(file))
-    times, counts, each = collections.Counter(), collections.Counter(), 1e9 * repeats
-    for name, begin, end in kernels:
-        times[name] += end - begin
-        counts[name] += 1
-    return {
-        "wall_ms": 1e3 * wall / repeats,
-        "busy_ms": union((begin, end) for _, begin, end in kernels) / each,
-        "kernels_a_step": len(kernels) / repeats,
-        "kernels": [
-            {"name": name, "count": counts[name] / repeats, "ms": time_of_all / each}
-            for name, time_of_all in times.most_common(LONGEST)
-        ],
-    }
-
-
-def read_kernels(file):
-    """(name, begin, end) of every kernel that a profile saw; times are integers, in picoseconds.
-
-    On a CPU they are TensorFlow's operations, named by their kind, and XLA's. A loop of XLA is
-    there beside what it runs.
-    """
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
-    with open(file, "rb") as opened:
-        space = xplane_pb2.XSpace.FromString(opened.read())
-    for plane in space.planes:
-        names = {key: value.name for key, value in plane.event_metadata.items()}
-        of_xla = {key for key, value in plane.stat_metadata.items() if value.name == "hlo_op"}
-        for line in plane.lines:
-            if ON_GPU and not ("GPU" in plane.name and line.name.startswith("Stream")):
-                continue
-            for event in line.events:
-                name = names[event.metadata_id]
-                if not ON_GPU and of_xla.isdisjoint(stat.metadata_id for stat in event.stats):
-                    name = operation_kind(name)
-                if name:
-                    begin = line.timestamp_ns * 1000 + event.offset_ps
-                    yield name, begin, begin + event.duration_ps
-
-
-def operation_kind(name):
-    """The kind of an operation, `MatMul` of `tower_0/MatMul_3:MatMul`; None of another event."""
-    node, _, kind = name.rpartition(":")
-    is_operation = node.strip(": ") and not node.endswith(":") and kind.strip("_")[:1].isupper()
-    return kind if is_operation else None
-
-
-def union(intervals):
-    """The length of what pairs (begin, end) cover."""
-    covered = reached = 0
-    for begin, end in sorted(intervals):
-        covered += max(0, end - max(begin, reached))
-        reached = max(reached, end)
-    return covered
-
-
-def print_profile(case, row):
-    if "note" in row:
-        print(f"{case}: {row['note']}")
-        return
-    print(
-        f"{case}: {row['wall_ms']:.2f} ms a step; {row['kernels_a_step']:.0f} kernels or "
-        f"operations, busy for {row['busy_ms']:.2f} ms"
-    )
-    cells = [[k["name"][:100], f"{k['count']:.1f}", f"{k['ms']:.3f}"] for k in row["kernels"]]
-    timing.print_table(["longest by name", "a step", "ms a step"], cells)
-
-
-def hardware():
-    """The machine in words."""
-    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
-    gpus = ", ".join(d.get("device_name", "GPU") for d in details) or "no GPU"
-    return f"{timing.cpu()}, {gpus}, TensorFlow {tf.__version__}"

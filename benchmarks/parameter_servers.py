@@ -28,7 +28,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import harness, timing
+from benchmarks import machine, timing
 from benchmarks.parameter_servers_sockets import tcp_bytes
 from rrn.settings import change
 from rrn.training.workdir import Workdir
@@ -57,7 +57,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and the run with it
     arguments.out.mkdir(parents=True)
     study = {
-        "hardware": harness.hardware(),
+        "hardware": machine.hardware(),
         "workers": arguments.workers,
         "ps": arguments.ps,
         "sync": arguments.sync,

@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import harness, timing
+from benchmarks import machine, timing
 from rrn.data_prep.progress import Progress
 from rrn.tasks.sudoku.application.solving import Solver
 from rrn.tasks.sudoku.candidates import BOXES
@@ -93,7 +93,7 @@ def main():
         shares = shares_solved(solver, puzzles, solutions)
         givens = float((puzzles > 0).sum(axis=1).mean())
         rows.append({"size": size, "givens": givens, "solved": shares})
-    print(harness.hardware())
+    print(machine.hardware())
     print(f"{arguments.count} puzzles of each size, solved in percent")
     number = len(rows[0]["solved"])
     shown = sorted({number, *(2**i for i in range(number.bit_length()) if 2**i <= number)})
@@ -104,7 +104,7 @@ def main():
         for row in rows
     ]
     timing.print_table(headings, cells)
-    timing.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
+    timing.write_json(arguments.json, {"hardware": machine.hardware(), "rows": rows})
 
 
 if __name__ == "__main__":

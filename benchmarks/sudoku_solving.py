@@ -13,7 +13,7 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import harness, timing
+from benchmarks import machine, timing
 from rrn.data_prep.sudoku.reading import read_files
 from rrn.tasks.sudoku.application.boards import is_solution, likeliest
 from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
@@ -83,7 +83,7 @@ def main():
             solver = Solver(weights, num_steps, compute_dtype=dtype)
             ways |= {(num_steps, dtype, way): make(solver) for way, make in WAYS.items()}
     rows = measure(ways, puzzles[chosen], arguments.repeats)
-    print(harness.hardware())
+    print(machine.hardware())
     print(f"{len(chosen)} puzzles of {arguments.puzzles}, {BATCH} at a time, tracing not included")
     cells = [
         [
@@ -94,7 +94,7 @@ def main():
         for row in rows
     ]
     timing.print_table(["", "solved, %", "puzzles/s"], cells)
-    timing.write_json(arguments.json, {"hardware": harness.hardware(), "rows": rows})
+    timing.write_json(arguments.json, {"hardware": machine.hardware(), "rows": rows})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import harness, timing
+from benchmarks import machine, timing
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import read_files
 from rrn.tasks.sudoku.application.boards import is_solution, likeliest
@@ -113,7 +113,7 @@ def main():
         confidence = calibrated(*(values[-1] for values in think(solver, others)))
     puzzles = read_puzzles(arguments.puzzles, arguments.count)
     rows = rows_of(solver, *think(solver, puzzles), confidence)
-    print(harness.hardware())
+    print(machine.hardware())
     print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
     cells = [
         [f"{row['steps']}"]
@@ -123,7 +123,7 @@ def main():
     ]
     headings = ["steps", "solved, %", "solved by then, %", "sure, %", "sure and wrong"]
     timing.print_table(headings, cells)
-    figures = {"hardware": harness.hardware(), "confidence": confidence, "rows": rows}
+    figures = {"hardware": machine.hardware(), "confidence": confidence, "rows": rows}
     timing.write_json(arguments.json, figures)
     if arguments.figure:
         draw(arguments.figure, rows)

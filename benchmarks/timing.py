@@ -1,6 +1,6 @@
 """What the benchmarks of training steps share, TensorFlow apart: arguments, timing in turn, tables.
 
-`benchmarks.harness` adds what TensorFlow is asked for. A library is a `Library`, and a training
+`benchmarks.machine` adds what TensorFlow is asked for. A library is a `Library`, and a training
 step that is to be timed a `Case`.
 """
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from benchmarks import babi_step, harness, objects_step, recipe_step, sudoku_step, timing
+from benchmarks import babi_step, harness, objects_step, profiles, recipe_step, sudoku_step, timing
 
 
 def case(mode, step, **counts):
@@ -72,12 +72,12 @@ def test_passes_over_edge_tensors():
 
 
 def test_the_time_that_intervals_cover():
-    assert harness.union([(5, 7), (1, 3), (2, 4), (2, 3), (7, 8)]) == 6
+    assert profiles.union([(5, 7), (1, 3), (2, 4), (2, 3), (7, 8)]) == 6
 
 
 def test_operations_are_told_from_other_events():
     names = "tower_0/MatMul_3:_MklMatMul", "ExecutorState::Process", "EagerExecute", ":Mul"
-    assert [harness.operation_kind(name) for name in names] == ["_MklMatMul", None, None, None]
+    assert [profiles.operation_kind(name) for name in names] == ["_MklMatMul", None, None, None]
 
 
 def test_kernels_of_a_gpu_are_what_its_streams_run(monkeypatch, tmp_path):
@@ -92,7 +92,7 @@ def test_kernels_of_a_gpu_are_what_its_streams_run(monkeypatch, tmp_path):
     file = tmp_path / "a.xplane.pb"
     file.write_bytes(space.SerializeToString())
     monkeypatch.setattr(harness, "ON_GPU", True)
-    assert list(harness.read_kernels(file)) == [("fusion of /device:GPU:0", 2005, 2035)]
+    assert list(profiles.read_kernels(file)) == [("fusion of /device:GPU:0", 2005, 2035)]
 
 
 def run(benchmark, monkeypatch, tmp_path, *flags):
@@ -124,7 +124,7 @@ def test_a_profile_of_a_compiled_step(monkeypatch, tmp_path):
     assert [row["compiled"] for row in rows] == [False, True]
     for row in rows:
         times = [kernel["ms"] for kernel in row["kernels"]]
-        assert 0 < len(times) <= harness.LONGEST and times == sorted(times, reverse=True)
+        assert 0 < len(times) <= profiles.LONGEST and times == sorted(times, reverse=True)
         assert row["busy_ms"] > 0 and row["wall_ms"] > 0
     assert "MatMul" in str(rows[0]["kernels"])
 
