@@ -217,7 +217,6 @@ def hard() -> Experiment:
     def up_to(revealed: int, max_segments: int, num_updates: int, **fields: Any) -> Stage:
         return replace(
             carried,
-            name=f"revealed_{revealed}",
             num_updates=num_updates,
             options={"revealed": revealed},
             segments={"max_segments": max_segments},
@@ -226,9 +225,11 @@ def hard() -> Experiment:
 
     constant = Constant(warmup_updates=100)
     stages = (
-        up_to(4, 8, 8_000, schedule=constant),
-        up_to(2, 16, 8_000, schedule=constant),
-        replace(up_to(2, 16, 8_500), name="falling"),  # its rate
+        up_to(4, 8, 8_000, name="revealed_4", schedule=constant),
+        up_to(2, 16, 8_000, name="revealed_2", schedule=constant),
+        up_to(2, 16, 8_500, name="falling"),  # its rate
+        up_to(2, 32, 18_000, name="longer", learning_rate=1e-3),
+        up_to(1, 32, 27_000, name="revealed_1", learning_rate=1e-3),
     )
     return replace(config, train={"stages": stages})
 
