@@ -27,6 +27,7 @@ from rrn.config import replace
 from rrn.files.data import read_prepared
 from rrn.nn import plain
 from rrn.tasks.babi import Babi
+from rrn.tasks.babi.batches import Batches
 from rrn.tasks.inputs import training_inputs
 
 NAMES = "plain", "rrn", "rrn tower-encoders"
@@ -34,17 +35,25 @@ MODES = [f"{name} {dtype}" for name in NAMES for dtype in harness.DTYPES]
 HIDDEN, ENCODING, POSITIONS, VOCABULARY, HIDDEN_LAYERS = 128, 32, 40, 177, 3  # the paper's
 
 
+class PlainBatches(Batches):
+    """Batches with the words of sentences in place of their trees."""
+
+    def sentences(self, arrays, sentences, fixed_shapes):
+        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+        return {"tokens": tf.gather(tokens, sentences), "lengths": tf.gather(lengths, sentences)}
+
+
 class PlainBabi(Babi):
     """The bAbI task with the plain formulation in place of the encoders and the network."""
+
+    def __init__(self, config, data):
+        super().__init__(config, data)
+        self.batches = PlainBatches(config, data, self.constants["fact_shares"])
 
     def make_batch(self, arrays, examples, random, training):
         batch = super().make_batch(arrays, examples, random, training)
         senders, receivers = self.graph(batch).edge_list()
         return {**batch, "senders": senders, "receivers": receivers}
-
-    def sentences(self, arrays, sentences):
-        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-        return {"tokens": tf.gather(tokens, sentences), "lengths": tf.gather(lengths, sentences)}
 
     def encode(self, batch):
         encoder = self.encoder

@@ -9,7 +9,16 @@ import time
 import pytest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from benchmarks import babi_step, harness, objects_step, profiles, recipe_step, sudoku_step, timing
+from benchmarks import (
+    babi_step,
+    harness,
+    machine,
+    objects_step,
+    profiles,
+    recipe_step,
+    sudoku_step,
+    timing,
+)
 
 
 def case(mode, step, **counts):
@@ -91,7 +100,7 @@ def test_kernels_of_a_gpu_are_what_its_streams_run(monkeypatch, tmp_path):
             line.events.add(metadata_id=7, offset_ps=5, duration_ps=30)
     file = tmp_path / "a.xplane.pb"
     file.write_bytes(space.SerializeToString())
-    monkeypatch.setattr(harness, "ON_GPU", True)
+    monkeypatch.setattr(profiles, "ON_GPU", True)
     assert list(profiles.read_kernels(file)) == [("fusion of /device:GPU:0", 2005, 2035)]
 
 
@@ -101,8 +110,8 @@ def run(benchmark, monkeypatch, tmp_path, *flags):
     sizes = [] if benchmark == recipe_step else ["--batch_sizes", "2"]
     arguments = [*sizes, "--repeats", "2", "--json", str(path), *flags]
     monkeypatch.setattr(sys, "argv", [benchmark.__name__, *arguments])
-    monkeypatch.setattr(harness, "PRODUCT_SIZE", 64)
-    monkeypatch.setattr(harness, "COPY_SIZE", 64)
+    monkeypatch.setattr(machine, "PRODUCT_SIZE", 64)
+    monkeypatch.setattr(machine, "COPY_SIZE", 64)
     benchmark.main()
     return json.loads(path.read_text())["rows"]
 

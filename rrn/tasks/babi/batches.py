@@ -128,8 +128,8 @@ class Batches:
             }
         return {
             **told_of,
-            "facts": sentence_tree(words, facts, fixed_shapes),
-            "questions": sentence_tree(words, questions, fixed_shapes),
+            "facts": self.sentences(words, facts, fixed_shapes),
+            "questions": self.sentences(words, questions, fixed_shapes),
             "fact_of_node": fact_of_node,
             "position_of_node": positions,
             "question": question,
@@ -187,11 +187,10 @@ class Batches:
         counts[self.tasks] = self.question_counts
         return tf.gather(counts < (number or np.inf), tf.cast(tasks, tf.int32))
 
-
-def sentence_tree(
-    arrays: Mapping[str, Any], sentences: tf.Tensor, fixed_shapes: bool
-) -> dict[str, Any]:
-    """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
-    tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-    chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
-    return prefix_tree(*chosen, fixed_shapes=fixed_shapes)
+    def sentences(
+        self, arrays: Mapping[str, Any], sentences: tf.Tensor, fixed_shapes: bool
+    ) -> dict[str, Any]:
+        """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
+        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+        chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
+        return prefix_tree(*chosen, fixed_shapes=fixed_shapes)
