@@ -2,7 +2,8 @@
 
 Modules:
   settings: what a config's `model` and options may be, which prepared files fit
-  task: the inputs, the model's way from a batch to losses
+  task: the model's way from a batch to losses, and its answers
+  batches: which questions are drawn, and the last facts of their stories, in parts
   network: the modules: sentence encoders, network over facts, readouts
   parts: the parts of a batch, in which little is padded
   auxiliary: the second training loss: what the other facts tell of a fact's topics
