@@ -1,6 +1,6 @@
 """What the benchmarks ask of the machine: its devices, its clock and memory, its rates, its name.
 
-To import it chooses the device and tunes TensorFlow, as main.py does.
+Importing it chooses the device and tunes TensorFlow, as main.py does.
 """
 
 import tensorflow as tf

@@ -38,7 +38,7 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          revealed and up to 8 segments, 16,500 with 0 to 2 and up to 16, 18,000 with up to 32, and
          27,000 with 0 to 1: 31.5 % of the test puzzles solved after 64 steps, and 80.8 % by 1,024,
          in 91 minutes of one core with AVX-512 and 125 of a newer one, beside other work. Each
-         stage was a run of its own, from the last one's best weights. `pretrained/sudoku_hard.h5`.
+         stage was a run of its own, from the last one's weights. `pretrained/sudoku_hard.h5`.
              python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
                  --out data/sudoku_hard.h5
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
