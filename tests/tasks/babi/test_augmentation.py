@@ -13,7 +13,7 @@ from rrn.files.data import read_prepared
 from rrn.tasks import create_task
 from rrn.tasks.babi.augmentation import PARTS, TASK_PARTS, Name, exchanged, read
 from rrn.variables.random import ExampleRandom
-from tests.tasks.babi.test_task import spell, tiny_data
+from tests.tasks.babi.questions import spell, tiny_data
 
 COPIES = 8  # of each question
 # Names that have their capitals in the middle of a sentence, too.

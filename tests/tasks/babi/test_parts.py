@@ -1,0 +1,41 @@
+"""The sizes of the parts into which a batch's questions are divided."""
+
+import itertools
+
+import pytest
+
+from rrn.tasks.babi.parts import part_boundaries
+
+
+def brute_force_cost(size_counts, boundaries, node_cost):
+    smallest_that_fits = [next(b for b in boundaries if b >= n) for n in range(len(size_counts))]
+    return sum(
+        count * (b**2 + node_cost * b)
+        for n, (count, b) in enumerate(zip(size_counts, smallest_that_fits, strict=True))
+        if n > 0
+    )
+
+
+@pytest.mark.parametrize("num_parts", [1, 2, 3, 9])
+@pytest.mark.parametrize("node_cost", [0, 7])
+@pytest.mark.parametrize(
+    "size_counts", [[0, 5], [0, 5, 0, 1, 9, 2, 1], [0, 1, 1, 1, 1, 1], [0, 0, 8, 0, 0, 3]]
+)
+def test_part_boundaries_are_the_cheapest_of_all(size_counts, num_parts, node_cost):
+    boundaries = part_boundaries(size_counts, num_parts, node_cost)
+    max_size = len(size_counts) - 1
+    assert list(boundaries) == sorted(set(boundaries)) and boundaries[-1] == max_size
+    assert len(boundaries) <= num_parts
+    choices = [
+        (*inner, max_size)
+        for count in range(num_parts)
+        for inner in itertools.combinations(range(1, max_size), count)
+    ]
+    cheapest = min(brute_force_cost(size_counts, choice, node_cost) for choice in choices)
+    assert brute_force_cost(size_counts, boundaries, node_cost) == pytest.approx(cheapest)
+
+
+def test_part_boundaries_by_hand():
+    # 10 graphs of size 1 and one of size 3: in one part 11 * 9 = 99 edges, in two 10 * 1 + 9 = 19.
+    assert part_boundaries([0, 10, 0, 1], 1, node_cost=0) == (3,)
+    assert part_boundaries([0, 10, 0, 1], 2, node_cost=0) == (1, 3)

@@ -1,0 +1,145 @@
+"""bAbI's results by hand, its table and its figure."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from matplotlib.figure import Figure
+
+from rrn.tasks.babi.report import TASK_NAMES, BabiReport
+from tests.tasks.babi.questions import TINY_SENTENCES, make_task, tiny_arrays, tiny_data
+
+
+def one_hot(predicted):
+    return np.eye(5, dtype=np.float32)[np.array(predicted)]
+
+
+def test_metrics_by_hand():
+    task = make_task(tiny_data())
+    batch = {"task": tf.constant([1, 1, 3, 20])}
+    # Right by step: question 0 at both, 1 at the last alone, 2 at the first alone, 3 never.
+    outputs = {"correct": tf.constant([[1.0, 1], [0, 1], [1, 0], [0, 0]])}
+    metrics = {
+        name: [part.numpy().tolist() for part in pair]
+        for name, pair in task.metrics(batch, outputs).items()
+    }
+    by_task = {1: (2, 2), 3: (0, 1), 20: (0, 1)}
+    assert metrics == {
+        "accuracy": [2, 4],
+        "accuracy_by_step": [[2, 2], 4],
+        "accuracy_by_task": [
+            [by_task.get(t, (0, 0))[0] for t in range(1, 21)],
+            [by_task.get(t, (0, 0))[1] for t in range(1, 21)],
+        ],
+    }
+
+
+def hand_made_results(task):
+    # (task, questions, wrong at step 1, wrong at step 2): 5 % is solved, 5.26 % is not.
+    plan = [(1, 40, 40, 2), (2, 20, 10, 1), (5, 19, 1, 1), (20, 10, 0, 5)]
+    tasks = np.concatenate([[t] * n for t, n, _, _ in plan])
+    predicted = np.concatenate(
+        [[(1 + (i < first), 1 + (i < second)) for i in range(n)] for _, n, first, second in plan]
+    )
+    order = np.random.default_rng(0).permutation(len(tasks))
+    arrays = tiny_arrays(tasks[order], *np.ones([2, len(tasks)], np.int32))
+    losses = np.stack([np.full(len(tasks), 2.0), np.arange(len(tasks))], axis=1)
+    outputs = {"probabilities": one_hot(predicted[order]), "loss": losses}
+    return BabiReport(task).results(arrays, np.arange(len(tasks)), outputs)
+
+
+def test_results_by_hand():
+    results = hand_made_results(make_task(tiny_data()))
+    by_step = {
+        "error/task_01": [100, 5],
+        "error/task_02": [50, 5],
+        "error/task_05": [100 / 19, 100 / 19],
+        "error/task_20": [0, 50],
+        # the mean over tasks, not over questions
+        "error/mean": [(150 + 100 / 19) / 4, (60 + 100 / 19) / 4],
+        "tasks_failed": [3, 2],
+        "loss": [2, 44],  # the mean of 0 ... 88
+    }
+    assert results.error == pytest.approx(by_step["error/mean"][-1])
+    assert results.by_step.keys() == by_step.keys() == results.metrics.keys()
+    for name, values in by_step.items():
+        assert results.by_step[name] == pytest.approx(values)
+        assert results.metrics[name] == pytest.approx(values[-1])
+
+
+def test_questions_that_their_words_answer_are_a_group_of_their_own():
+    # Of task 1 question 4 has one answer, 5 has two, 6 is too rare; of task 2 question 4 has two.
+    asked = [(1, 4, 7)] * 20 + [(1, 5, 7)] * 19 + [(1, 5, 8), (1, 6, 7)]
+    asked += [(2, 4, 7)] * 30 + [(2, 4, 9)]
+    train = dict(zip(("task", "question", "answer"), np.array(asked).T, strict=True))
+    data = tiny_data()
+    data.splits["train"] = {**train, "num_facts": np.ones(len(asked), int)}
+    task = make_task(data)
+    arrays = tiny_arrays([1, 1, 1, 2, 2], [4, 5, 6, 4, 5], [1] * 5)
+    assert task.groups(arrays).tolist() == [101, 1, 1, 2, 2]
+    # In another file the sentences have other numbers.
+    turned = {name: tf.reverse(arrays[name], [0]) for name in TINY_SENTENCES}
+    elsewhere = {**arrays, **turned, "question": 6 - arrays["question"]}
+    assert task.groups(elsewhere).tolist() == [101, 1, 1, 2, 2]
+    predicted = one_hot([[2], [1], [2], [1], [1]])
+    outputs = {"probabilities": predicted, "loss": np.zeros([5, 1])}
+    results = BabiReport(task).results(arrays, np.arange(5), outputs)
+    assert results.group_errors == {1: 50, 2: 0, 101: 100}
+    assert results.group_sizes == {1: 2, 2: 2, 101: 1}
+    names = [BabiReport(task).group_name(group) for group in (1, 101)]
+    assert names[1] == f"{names[0]}, answered by the question alone"
+    assert results.metrics["error/task_01"] == pytest.approx(200 / 3)
+    assert len(BabiReport(task).table(results).rows) == 4  # by task, not by group
+
+
+def test_the_real_questions_that_their_words_answer(data, arrays):
+    tasks, groups = arrays["task"].numpy(), make_task(data).groups(arrays)
+    assert set(groups - tasks) == {0, 100} and set(groups[groups > 100]) == {118, 120}
+    words = data.shared["vocabulary"].tolist()
+    tokens = data.shared["sentences/tokens"][arrays["question"].numpy()[groups == 118]]
+    chocolates = [words.index("chocolate"), words.index("chocolates")]
+    assert np.isin(tokens, chocolates).any(axis=1).all()
+    assert 0.8 < np.mean(groups[tasks == 18] > 100) < 0.84
+
+
+def test_an_unknown_word_is_never_a_right_answer():
+    """Id 0 stands for every word that training does not have."""
+    arrays = tiny_arrays([1, 1], [4, 4], [0, 3])
+    outputs = {"probabilities": one_hot([[0], [3]]), "loss": np.zeros([2, 1])}
+    results = BabiReport(make_task(tiny_data())).results(arrays, [0, 1], outputs)
+    assert results.metrics["error/task_01"] == 50
+
+
+def test_the_table_names_every_task_and_the_paper():
+    task = make_task(tiny_data())
+    arrays = tiny_arrays(np.arange(1, 21), *np.ones([2, 20], np.int32))
+    right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
+    outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
+    results = BabiReport(task).results(arrays, np.arange(20), outputs)
+    table = BabiReport(task).table(results)
+    assert table.columns[1:3] == ("step 1", "step 2")
+    for number, (row, name) in enumerate(zip(table.rows[:20], TASK_NAMES, strict=True), 1):
+        assert row[0] == f"{number:2d} {name}"
+        assert row[3] == ("solved" if number < 20 else "failed")
+    assert table.rows[19][1:3] == ("0.0", "100.0")
+    assert table.rows[20:] == [
+        ("mean error", "0.00", "5.00", "", "0.46 ± 0.77"),
+        ("tasks failed of 20", "0", "1", "", "0.13 ± 0.35"),
+    ]
+
+
+def test_the_figure_has_a_bar_for_every_task_and_step():
+    task = make_task(tiny_data())
+    figures = BabiReport(task).figures(hand_made_results(task))
+    assert list(figures) == ["error_by_task"]
+    assert isinstance(figures["error_by_task"], Figure)
+    (axes,) = figures["error_by_task"].axes
+    figures["error_by_task"].draw_without_rendering()
+    heights = [[bar.get_height() for bar in bars] for bars in axes.containers[:2]]
+    means = [(150 + 100 / 19) / 4, (60 + 100 / 19) / 4]
+    bars = [[100, 50, 100 / 19, 0, means[0]], [5, 5, 100 / 19, 50, means[1]]]
+    np.testing.assert_allclose(heights, bars)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["1", "2", "5", "20", "mean"]
+    assert axes.get_ylabel() == "wrong answers, %"
+    assert [[4, 0.46]] in [line.get_xydata().tolist() for line in axes.lines]  # the paper's
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
