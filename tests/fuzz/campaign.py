@@ -11,11 +11,19 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as with_seed
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz import clients, contents, damage, sources, trainings
-from tests.fuzz import settings as words
+from tests.fuzz import (
+    clients,
+    command_lines,
+    config_files,
+    contents,
+    damage,
+    sources,
+    texts,
+    trainings,
+)
 from tests.fuzz.attempts import BAD, Change, attempt
 
-ROOMS = damage, sources, contents, words, clients, trainings
+ROOMS = damage, sources, contents, command_lines, config_files, texts, clients, trainings
 KINDS = {name: kind for room in ROOMS for name, kind in room.KINDS.items()}
 BLOCK = 200  # so many changes of a kind are drawn at once
 

@@ -1,29 +1,24 @@
-"""Config files and their fields, flags, options of data_prep, TF_CONFIG, and puzzles.
+"""Command lines: a config's fields and the flags of main.py, and the options of data_prep.
 
-An input is a text file: the words of a command line as JSON, the value of TF_CONFIG, or a puzzle.
-main.py runs as far as its start, which must notice what is wrong.
+An input is a text file with the words of a command line as JSON. main.py runs as far as its start,
+which must notice what is wrong.
 """
 
 import importlib
 import json
 import os
 import sys
-from dataclasses import replace
 
 from absl import app, flags
 from hypothesis import strategies as st
 
 from rrn.data_prep.__main__ import main as data_prep
-from rrn.data_prep.sudoku.reading import read_files
-from rrn.distribute.cluster import parse_tf_config
 from rrn.training import start
 from tests.fuzz.attempts import Change, Kind
 from tests.fuzz.commands import succeed
 from tests.fuzz.contents import write_babi
-from tests.fuzz.damage import PUZZLE, damages
 from tests.helpers import ROOT
 
-DIGITS = ["--rendered", "--counts", "6,3", "--valid", "2"]
 # Wrong for every number of a config, for every size, and for every choice
 NO_NUMBER = ["nan", "inf", "-inf", "-1", "1" + 20 * "0", "x", "", "None", "[1]", "--", "1e999"]
 NO_SIZE = [*NO_NUMBER, "0", "1000000000", "2.5", "-0.1", "1e9", "True"]
@@ -134,111 +129,15 @@ WRONG_OPTIONS = {
 }
 
 
-CONFIG = """import configs.babi
-from rrn.config import replace
-
-
-def get_config(variant=""):
-    config = replace(configs.babi.get_config("test"), data={{"path": {data!r}}})
-    # here
-    return config
-"""
-# Lines in place of the comment; each must end in an error
-WRONG_LINES = [
-    *("1 / 0", "{}[1]", "[][1]", "None.x", "nothing", "import nothing", "assert variant, 5"),
-    *("raise SystemExit(0)", "exit('x')", "raise Exception", "raise OSError(2, 'x', 'y')"),
-    *("raise KeyError('a\\nb')", "raise MemoryError", "raise StopIteration", "raise EOFError"),
-    *("return get_config(variant)", "open('nothing.txt')", "b'\\xff'.decode()", "int('9' * 5000)"),
-    *("import json; json.loads('{')", "return", "return {}", "return get_config", "yield 1"),
-    *("config = config.train", "config.train = 3", "config.model = None", "del config.seed"),
-    *("config.nothing = 1", "config.train.nothing = 1", "config['a b'] = 1", "config.lock(1, 2)"),
-    *("config = replace(config, nothing=1)", "config = replace(config, train={'nothing': 1})"),
-    *("x = 1 +", "  x = 1", "x = '", "\\0", "\\xff", "await 1", "break", "nonlocal x"),
-    *("config = replace(config, seed=1j)", "config = replace(config, data={'path': b'x'})"),
-    *("config = replace(config, data=config.data.path)", "config = replace(config, task=['babi'])"),
-    *("config = replace(config, evaluate={'split': None})", "import os; os.abort"),
-    *("config = replace(config, data={'path': ''})", "config = replace(config, model=config.data)"),
-    *("config = replace(config, variables={'policy': {'kind': 'cpu', 'axis': 'longest'}})",),
-    *(
-        f"config = replace(config, train={{'stages': {stages}}})"
-        for stages in (
-            *("{'loss': 1}", "('loss',)", "({'name': 'a/b'},)", "({1: 2},)", "()", "config.train"),
-            "config.train.stages * 2",
-            "({'name': 'a', 'num_updates': 0, 'learning_rate': 1.0},)",
-        )
-    ),
-]
-NO_VALUE = [
-    *("None", "'x'", "b'x'", "-1", "10**20", "10**5000", "float('nan')", "float('inf')", "1j"),
-    *("{1}", "[1]", "()", "{}", "object()", "len", "True", "__import__('numpy').float32(1)"),
-    *("__import__('numpy').int64(3)", "__import__('pathlib').Path('x')", "config", "type"),
-    "__import__('fractions').Fraction(1, 3)",
-]
-# A damaged config file may name another file of data, or another field.
-OF_DAMAGED_CONFIGS = ("config", "no such file", "no such field")
-OF_STAGES = ["learning_rate", "num_updates", "l2", "clip_norm", "error_share", "error_power"]
-OF_STAGES += ["optimizer", "schedule", "segments", "options"]
-OF_STAGES += ["loss", "modules", "name", "objectives", "nothing"]
-OF_CONFIG = [
-    name
-    for name in WRONG_FIELDS
-    if name.startswith(("model.", "train.", "seed")) and name.count(".") < 2
-]
-
-
-def _write_config(path):
-    (path.parent / "out").mkdir()
-    data = path.parent / "out" / "babi.h5"
-    write_babi(data)
-    path.write_text(CONFIG.format(data=str(data)))
-
-
-def _start_config(path):
-    return _start([f"--config={path}"], path.parent / "out")
-
-
-def _line(line, *names, wrong=True):
-    def apply(path):
-        path.write_text(path.read_text().replace("# here", line))
-
-    return Change(apply, ("config.py", *names), wrong, line)
-
-
-def _replacing(name, value):
-    part, _, field = name.rpartition(".")
-    given = f"{part}={{'{field}': {value}}}" if part else f"{field}={value}"
-    return f"config = replace(config, {given})"
-
-
-def _stage(name, value):
-    stage = f"replace(*config.train.stages, **{{'name': 'a', '{name}': {value}}})"
-    return _line(
-        f"config = replace(config, train={{'stages': [{stage}]}})",
-        name,
-        wrong=value not in ("'x'", "()", "{}", "None"),  # these are right for some
-    )
-
-
-CONFIG_FILES = st.one_of(
-    st.sampled_from(WRONG_LINES).map(lambda line: _line(line, "train", "seed", "model", "data")),
-    st.builds(_stage, st.sampled_from(OF_STAGES), st.sampled_from(["-1", *NO_VALUE])),
-    st.builds(
-        lambda name, value: _line(_replacing(name, value), name.rpartition(".")[2]),
-        st.sampled_from(OF_CONFIG),
-        st.sampled_from(NO_VALUE),
-    ),
-)
-
-
 def _is_ours(flag):
     return str(flags.FLAGS.find_module_defining_flag(flag)).startswith("rrn.")
 
 
 def _start_main(path):
-    return _start(json.loads(path.read_text()), path.parent / "out")
+    return start_main(json.loads(path.read_text()), path.parent / "out")
 
 
-def _start(words, out):
+def start_main(words, out):
     """main.py with some words, as far as it goes without TensorFlow; returns the words."""
 
     def run():
@@ -265,7 +164,7 @@ def _write_main(path):
 
 def _write_options(path):
     (path.parent / "out").mkdir()
-    path.write_text(json.dumps(["mnist", *DIGITS]))
+    path.write_text(json.dumps(["mnist", "--rendered", "--counts", "6,3", "--valid", "2"]))
 
 
 def _run_data_prep(path):
@@ -319,110 +218,16 @@ def _instead(words, change):
     return Change(apply, change.names, words=" ".join([*words, change.words]))
 
 
-# TF_CONFIG
-
-CLUSTER = {
-    "cluster": {"chief": ["a:1"], "ps": ["b:2", "c:3"], "worker": ["127.0.0.1:4", "e:5"]},
-    "task": {"type": "worker", "index": 1},
-}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-PLACES = [
-    *(("cluster",), ("task",), ("cluster", "chief"), ("cluster", "worker"), ("cluster", "ps")),
-    *(("task", "type"), ("cluster", "worker", 0)),
-]
-ADDRESSES = [
-    "",
-    "a",
-    "a:",
-    ":1",
-    "a:0",
-    "a:65536",
-    "a:-1",
-    "a:1",
-    "localhost:4",
-    "a b:1",
-    "::1",
-    "a:1:1",
-]
-
-
-def _put(place, value):
-    """Puts a value at a place of TF_CONFIG's JSON."""
-
-    def apply(path):
-        config = json.loads(path.read_text())
-        inner = config
-        for key in place[:-1]:
-            inner = inner[key]
-        inner[place[-1]] = value
-        path.write_text(json.dumps(config))
-
-    return Change(apply, ("TF_CONFIG",), words=f"{place}: {value!r}")
-
-
-def _write_all(value):
-    return Change(lambda path: path.write_text(value), ("TF_CONFIG",), words=repr(value))
-
-
-TF_CONFIG = st.one_of(
-    st.builds(_put, st.sampled_from(PLACES), JSON.filter(lambda value: value != [])),
-    st.builds(
-        _put, st.just(("task", "index")), JSON.filter(lambda v: type(v) is not int) | st.integers(2)
-    ),
-    st.builds(_put, st.just(("cluster", "worker", 1)), st.sampled_from(ADDRESSES)),
-    st.builds(_put, st.just(("cluster", "chief")), st.sampled_from([[], ["a:1", "f:6"], ["b:2"]])),
-    JSON.map(json.dumps).map(_write_all),
-    st.text().map(_write_all),
-)
-
-
-def _read_tf_config(path):
-    # As Python decodes the environment
-    cluster = parse_tf_config(path.read_text(errors="surrogateescape"))
-    return cluster.addresses, cluster.role, cluster.index
-
-
-def _puzzle(path):
-    return read_files([path]).digits.tolist()
-
-
 KINDS = {
     "config's fields": Kind(
         "main.json", _write_main, _start_main, _one_of(WRONG_FIELDS, "--config."), share=0.3
     ),
     "flags": Kind("main.json", _write_main, _start_main, _one_of(WRONG_FLAGS, "--"), 0.2),
-    "config files": Kind("config.py", _write_config, _start_config, CONFIG_FILES, 0.3),
-    "config files' text": Kind(
-        "config.py",
-        _write_config,
-        _start_config,
-        damages(wrong=False).map(lambda change: replace(change, names=OF_DAMAGED_CONFIGS)),
-        share=0.2,
-    ),
     "data_prep's options": Kind(
         "data_prep.json",
-        lambda path: (
-            (path.parent / "out").mkdir(),
-            path.write_text(json.dumps(["mnist", *DIGITS])),
-        ),
+        _write_options,
         _run_data_prep,
         st.one_of([_command(words, wrong) for words, wrong in WRONG_OPTIONS.items()]),
         share=0.2,
-    ),
-    "TF_CONFIG": Kind(
-        "TF_CONFIG", lambda path: path.write_text(json.dumps(CLUSTER)), _read_tf_config, TF_CONFIG
-    ),
-    "TF_CONFIG's text": Kind(
-        "TF_CONFIG",
-        lambda path: path.write_text(json.dumps(CLUSTER)),
-        _read_tf_config,
-        damages(wrong=False),
-    ),
-    "puzzles": Kind(
-        "puzzle.txt", lambda path: path.write_text(PUZZLE), _puzzle, damages(wrong=False)
     ),
 }
