@@ -15,7 +15,8 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          core.
   segments  In carried segments of 8 steps, from cpu's weights (--weights
          runs/sudoku_cpu/weights.h5): 99.6 % solved after 64 steps, of those with 17 givens 97.9 %,
-         after about 20 hours of one core with AVX-512, beside other work. `pretrained/sudoku.h5`.
+         after about 20 hours of one core with AVX-512, cpu's included, beside other work.
+         `pretrained/sudoku.h5`.
          It ran in twelve parts, each from the last one's weights. Three had at most 6 segments,
          boards that left with probability 0.5, and an error share of 0.5: 6,900 updates of a cosine
          over 17,400, 3,000 of one from 1.2e-3, and 14,000 of one from 2e-3. Nine had the settings

@@ -39,9 +39,11 @@ from rrn.data_prep.writing import whole
 from rrn.tasks.sudoku.application import NUM_STEPS
 
 WEIGHTS = flags.DEFINE_string(
-    "weights", None, "A weights file of the paper's model size; pretrained/sudoku.h5 if not given."
+    "weights", None, "A weights file of either network; pretrained/sudoku.h5 if not given."
 )
-STEPS = flags.DEFINE_integer("steps", NUM_STEPS, "How many steps the network makes.", 1, 4096)
+STEPS = flags.DEFINE_integer(
+    "steps", NUM_STEPS, "How many steps the network makes at most.", 1, 4096
+)
 TRIES = flags.DEFINE_integer(
     "tries", 1, "How often a file's puzzle is tried that is not solved.", 1, 1024
 )
@@ -204,8 +206,8 @@ def _solve_puzzle(solver, puzzles, folder):
     from rrn.tasks.sudoku.application.boards import is_solution, likeliest
     from rrn.tasks.sudoku.application.drawing import animation, draw_board
 
-    beliefs = solver.beliefs(puzzles.astype("int32")).numpy()
-    solutions, confidence = likeliest(beliefs[:, :, -1])
+    beliefs = solver.watch(puzzles[0].astype("int32"))
+    solutions, confidence = likeliest(beliefs[None, :, -1])
     print(draw_board(solutions[0], confidence[0]))
     print(
         "valid: a full grid that keeps the givens, every digit once in each row, column and box"
@@ -216,7 +218,7 @@ def _solve_puzzle(solver, puzzles, folder):
     )
     path = folder / "solution.gif"
     with whole(path) as temporary:
-        temporary.write_bytes(animation(puzzles[0], beliefs[0]))
+        temporary.write_bytes(animation(puzzles[0], beliefs))
     print(path)
 
 

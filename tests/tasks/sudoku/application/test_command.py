@@ -9,13 +9,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from rrn.tasks.sudoku import solve_sudoku
 from rrn.tasks.sudoku.application import solving
 from rrn.tasks.sudoku.application.__main__ import solve
 from rrn.tasks.sudoku.application.drawing import draw_board
 from rrn.tasks.sudoku.application.solving import Solver
+from rrn.tasks.sudoku.task import SEGMENT_STEPS
 from tests.helpers import ROOT
 from tests.program import hear_signals
 from tests.tasks.sudoku.boards import puzzles, text
@@ -34,6 +37,13 @@ def test_one_puzzle_is_drawn(weights, tmp_path, capsys):
     assert lines[11].endswith("; the puzzle has more than one solution")
     assert lines[12:] == [str(tmp_path / "out" / "solution.gif")]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["solution.gif"]
+
+
+def test_one_puzzle_makes_no_further_steps_when_it_is_solved(weights, tmp_path, monkeypatch):
+    monkeypatch.setattr(solving, "is_solution", lambda puzzles, _: np.ones(len(puzzles), bool))
+    solve(text(puzzles(1)[0]), "cpu", tmp_path, weights, 3 * SEGMENT_STEPS)
+    with Image.open(tmp_path / "solution.gif") as image:
+        assert image.n_frames == 1 + SEGMENT_STEPS  # the puzzle, and the first segment's steps
 
 
 def test_a_file_of_puzzles_is_solved_into_a_file(weights, tmp_path, capsys):
