@@ -13,7 +13,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from rrn.data_prep.writing import whole
 
 LEFT_OUT = "left out: the time is up"
 
@@ -233,6 +236,5 @@ def print_table(columns, rows):
 
 def write_json(path, result):
     if path:
-        with open(path, "w") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        with whole(Path(path)) as temporary:
+            temporary.write_text(json.dumps(result, indent=1) + "\n")

@@ -109,7 +109,9 @@ def main(changes):
         from rrn.distribute import find_cluster
         from rrn.training import Request, run
 
-        fields = [field.removeprefix("model.") for field, _ in changes if "model." in field[:6]]
+        # Of an item, such as model.hole[0], the whole field.
+        of_model = [re.match(r"model\.(\w+)", field) for field, _ in changes]
+        fields = [found[1] for found in of_model if found]
         request = Request(
             config=config,
             name=name,

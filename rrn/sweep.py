@@ -192,9 +192,11 @@ def table(summary: dict[str, Any]) -> Table:
 
 
 def _seeds(text):
-    if not re.fullmatch(r"\d+(,\d+)*", text) or len({*text.split(",")}) <= text.count(","):
-        raise UsageError(f"--seeds {text}: expected different numbers, such as 0,1,2")
-    return [int(seed) for seed in text.split(",")]
+    if re.fullmatch(r"\d+(,\d+)*", text):
+        seeds = [int(seed) for seed in text.split(",")]
+        if len({*seeds}) == len(seeds):
+            return seeds
+    raise UsageError(f"--seeds {text}: expected different numbers, such as 0,1,2")
 
 
 def _settings(texts):

@@ -244,6 +244,13 @@ WRONG = {
         ["--config.train.schedule.decay_updates=7"],
         *(2, ["schedule.decay_updates: no such field; fields are warmup_updates, kind"]),
     ),
+    "data of a model with a list": (  # of which one item is given
+        [
+            *("--config=configs/completion.py:test", "--config.model.hole[0]=0.3"),
+            "--config.data.path=none.h5",
+        ],
+        *(1, ["none.h5: no such file"]),
+    ),
     "evaluated data": (["--config.evaluate.path=none.h5"], 1, ["none.h5: no such file"]),
     "one device": (["--nosync", "--devices=3"], 1, ["--nosync: --devices=3 is one device"]),
     "no cluster": (["--replicas_to_aggregate=1"], 1, ["is for clusters: --local_cluster"]),

@@ -136,6 +136,7 @@ def test_another_config_is_trained_again(sweep_in, tmp_path):
     [
         (["--seeds=0,a"], 2, "--seeds 0,a: expected different numbers, such as 0,1,2"),
         (["--seeds=1,1"], 2, "--seeds 1,1: expected different numbers"),
+        (["--seeds=0,00"], 2, "--seeds 0,00: expected different numbers"),
         (["--set=train.batch_size"], 2, "--set train.batch_size: expected a field of the config"),
         (["--set=train.batch_size=8,8"], 2, "--set train.batch_size=8,8: expected a field"),
         (["--set=train.batch_size=8,"], 2, "--set train.batch_size=8,: expected a field"),

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import io
 import math
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -69,7 +68,6 @@ def create(
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _check_can_be_written(path)
     memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
     with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
         file.attrs.update(attributes)
@@ -84,14 +82,6 @@ def create(
     content = memory.getvalue()
     with whole(path) as unfinished:
         unfinished.write_bytes(_user_block(_digest(content)) + content[USER_BLOCK:])
-
-
-def _check_can_be_written(path: Path) -> None:
-    """Makes a file beside it that has no name: an error comes before the work, not after it."""
-    try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What holds of the options of all commands; it is checked before any work is done."""
 
 import argparse
+import tempfile
 from pathlib import Path
 
 from rrn.data_prep import DataError
@@ -12,7 +13,7 @@ def check_options(args: argparse.Namespace) -> None:
     """Checks the options of a command.
 
     Raises:
-      DataError: a number that is no seed is too large, or `--out` cannot be a file.
+      DataError: a number that is no seed is too large, or `--out` cannot be written.
     """
     for name, value in vars(args).items():
         for number in value if isinstance(value, tuple) else (value,):
@@ -28,3 +29,7 @@ def _check_out(out: Path) -> None:
     folder = next(parent for parent in out.parents if parent.exists())
     if not folder.is_dir():
         raise DataError(f"--out {out}: {folder} is no folder")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()  # it has no name
+    except OSError as error:
+        raise DataError(f"--out {out}: cannot be written: {error.strerror}") from None

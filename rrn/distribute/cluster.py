@@ -59,9 +59,9 @@ class Cluster:
         """Lists the (role, index, address) of each process of some roles."""
         return [(r, i, a) for r in roles for i, a in enumerate(self.addresses.get(r, ()))]
 
-    def devices(self, role: str, kind: str = "/device:CPU:0") -> list[str]:
-        """Names a device of every process of a role; `kind` is its name within its process."""
-        return [f"/job:{role}/replica:0/task:{i}{kind}" for _, i, _ in self.processes(role)]
+    def devices(self, role: str) -> list[str]:
+        """Names the CPU of every process of a role."""
+        return [f"/job:{role}/replica:0/task:{i}/device:CPU:0" for _, i, _ in self.processes(role)]
 
 
 def parse_tf_config(text: str) -> Cluster:

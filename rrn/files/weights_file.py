@@ -48,6 +48,13 @@ class Weights:
     constants: dict[str, np.ndarray]
     attributes: dict[str, Any]
 
+    def sha256(self) -> str:
+        """Computes the SHA-256 of the variables' names and values, whatever else the file holds."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self.arrays.items()):
+            digest.update(f"{name} {array.shape}\n".encode() + array.tobytes())
+        return digest.hexdigest()
+
 
 def write_weights(weights: Weights) -> None:
     """Writes a weights file, its `path`; see `rrn.files.weights.save_weights`.

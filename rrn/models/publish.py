@@ -34,13 +34,14 @@ def publish(
     """Writes the file `out`, see above, and reads it back.
 
     Raises:
-      ValueError: a file is missing or damaged, or lacks what a run's file has.
+      ValueError: a file is missing or damaged, or lacks what a run's file has; or the results are
+        of other weights.
     """
     results = results or _beside(weights, "results.json")
     found = read_run_weights(weights)
     attributes = dict(found.attributes)
     if results:
-        attributes["results"] = _read_results(results)
+        attributes["results"] = _read_results(results, found)
     if licence:
         attributes["licence"] = licence
     write_weights(dataclasses.replace(found, path=str(out), attributes=attributes))
@@ -100,12 +101,19 @@ def _beside(weights, name):
     return str(path) if path.exists() else None
 
 
-def _read_results(path):
+def _read_results(path, weights):
     try:
         measured = json.loads(Path(path).read_text())
-        return {name: measured[name] for name in ("split", "examples", "metrics")}
+        results = {name: measured[name] for name in ("split", "examples", "metrics")}
+        evaluated = measured["made"]["weights"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
+    if evaluated != weights.sha256():
+        raise ValueError(
+            f"{path}: of other weights than {weights.path}, with the SHA-256 {evaluated}; "
+            "expected results of these, which main.py --mode evaluate writes"
+        )
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,9 @@ class RMSProp(Optimizer):
 
     At every update, with the gradient g of a variable w:
 
-    s = ρ s + (1 - ρ) g² m = μ m + rate g / sqrt(s + ε) w = w - m
+        s = ρ s + (1 - ρ) g²
+        m = μ m + rate g / sqrt(s + ε)
+        w = w - m
 
     In this formula ε is within the root, and s starts at 1. The slots s and m stand beside their
     variable.

@@ -88,7 +88,7 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     config, stages = setup.request.config.evaluate, setup.stages
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
-    if stages and stages[-1] in by_stage:  # the run ended with its weights
+    if by_stage and _ended_with(setup, weights):
         results = by_stage[stages[-1]]
     else:
         assign_weights(weights, setup.variables)
@@ -119,6 +119,12 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
             assign_weights(weights, setup.variables)
             results[stage], _ = evaluator.results()
     return results
+
+
+def _ended_with(setup: Setup, weights: Weights) -> bool:
+    """Whether the run's last stage has ended, and with these weights: it may have gone on since."""
+    path = setup.stage_weights(setup.stages[-1])
+    return path.exists() and read_weights(path).sha256() == weights.sha256()
 
 
 def _write_results(

@@ -78,9 +78,6 @@ class ClusterMachines:
         for one of each worker.
       startup_timeout: the seconds in which the cluster's processes must have found each other.
       jit: see `OneMachine`.
-
-    Raises:
-      ValueError: flags that do not fit each other or the cluster.
     """
 
     def __init__(
@@ -133,11 +130,7 @@ class ClusterMachines:
                 yield
 
     def use(self, strategy: tf.distribute.ParameterServerStrategy | None) -> None:
-        """Takes the devices of the cluster to which this process is connected.
-
-        Raises:
-          ValueError: more gradients are asked for than there are towers.
-        """
+        """Takes the devices of the cluster to which this process is connected."""
         self._strategy = strategy
         (self.writer,) = self.cluster.devices("chief")
         gpus = [d.name for d in tf.config.list_logical_devices("GPU") if "job:worker" in d.name]

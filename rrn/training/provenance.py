@@ -23,19 +23,20 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
       lines: of metrics.jsonl, where the weights are the run's own; else none.
 
     Returns:
-      "date" (UTC); "update", that of the weights, and "validation", what is known of theirs: "of",
-      what their "error" is, and of a run's own the number of validations, "count", and the
-      "best_error" of them with its "best_update"; of a run's own "training_seconds", without the
-      times in which it was stopped, "examples_per_second", the median, "peak_memory" in bytes (see
-      `rrn.distribute.devices.peak_memory`), and "ended_early", the updates at which stages ended
-      for lack of patience; "devices", and what is "lacking" where CPU devices stand in for GPUs;
-      the "processor", the "gpus", and versions.
+      "date" (UTC); "weights", their SHA-256; "update", that of the weights, and "validation", what
+      is known of theirs: "of", what their "error" is, and of a run's own the number of validations,
+      "count", and the "best_error" of them with its "best_update"; of a run's own
+      "training_seconds", without the times in which it was stopped, "examples_per_second", the
+      median, "peak_memory" in bytes (see `rrn.distribute.devices.peak_memory`), and "ended_early",
+      the updates at which stages ended for lack of patience; "devices", and what is "lacking" where
+      CPU devices stand in for GPUs; the "processor", the "gpus", and versions.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     devices = list(setup.machines.evaluation_devices)
     processor, gpus = describe_machine()
     return {
         "date": now.isoformat(timespec="seconds"),
+        "weights": weights.sha256(),
         "update": weights.attributes.get("update"),
         **_of_validation(setup.report.error, weights, lines),
         **_of_training(lines),

@@ -52,8 +52,13 @@ class Sampler(tf.Module):
         """Takes the `group_errors` of a validation.
 
         A group that was not validated gets the mean of the others.
+
+        Raises:
+          ValueError: the task's report gives no `group_errors`.
         """
         errors = results.group_errors
+        if not errors:
+            raise ValueError("error_share above 0: this task's results have no group_errors")
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.tolist()])
 

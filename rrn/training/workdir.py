@@ -351,8 +351,6 @@ def _is_metric(item):
     name, value = item
     if name in ("split", "stage", "ended_early", RUN):
         return isinstance(value, str)
-    if isinstance(value, dict):
-        return all(map(_is_metric, value.items()))
     values = value if isinstance(value, list) else [value]
     return all(number is None or isinstance(number, int | float) for number in values)
 

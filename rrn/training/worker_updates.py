@@ -309,8 +309,9 @@ class FirstGradients(UpdateMaker):
                 if self._due[0] == done:
                     self._further -= 1
                 done, stage = self._due
+                iterator = self._iterators[number]  # that of the stage, which may end meanwhile
             try:
-                gradients = self._gradients[stage][number](self._iterators[number])
+                gradients = self._gradients[stage][number](iterator)
                 self._results.put((number, done, gradients))
             except Exception as error:
                 self._results.put((number, done, error))

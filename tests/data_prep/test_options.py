@@ -19,6 +19,12 @@ def test_numbers_have_a_limit_but_seeds_and_shares_have_not():
         check_options(SimpleNamespace(people=2_000_000))
 
 
+def test_a_place_where_nothing_can_be_written_is_refused_before_the_work(capsys):
+    assert main(["ages", "--out", "/proc/new.h5"]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("error: --out /proc/new.h5: cannot be written: ") and not said.out
+
+
 def test_images_have_a_limit_of_their_own(tmp_path, capsys):
     out = tmp_path / "scenes.h5"
     arguments = ["pretty_clevr", "--scenes", "1,1,1", "--images", "1025", "--out", str(out)]

@@ -5,6 +5,7 @@ import types
 import pytest
 
 from rrn.distribute.devices import lacking_gpus
+from rrn.files.weights_file import Weights
 from rrn.hardware import missing_library
 from rrn.training.provenance import in_words, provenance, weights_in_words
 
@@ -15,7 +16,7 @@ def made(devices, flag, lines=(), **validation):
         request=types.SimpleNamespace(devices=flag),
         report=types.SimpleNamespace(error="wrong answers, %"),
     )
-    weights = types.SimpleNamespace(attributes={"update": 30, **validation})
+    weights = Weights("weights.h5", {}, {}, {"update": 30, **validation})
     return provenance(setup, weights, lines)
 
 

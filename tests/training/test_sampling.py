@@ -35,6 +35,14 @@ def test_shares_follow_errors_above_a_floor():
     )
 
 
+def test_results_without_errors_of_groups_are_refused():
+    task = GroupedLine()
+    sampler = Sampler(task, task.arrays)
+    with pytest.raises(ValueError, match=r"error_share above 0: .* have no group_errors"):
+        sampler.take(results_of({}))
+    assert sampler.shares(0.5, 1.0) == {0: 0.5, 1: 0.5}  # as before
+
+
 def test_draws_have_the_shares_and_are_even_within_a_group():
     groups = np.array([7, 3, 7, 7, 3, 5] * 2)
     shares = {3: 0.6, 5: 0.3, 7: 0.1}

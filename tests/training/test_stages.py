@@ -11,11 +11,13 @@ import tensorflow as tf
 
 from rrn import config as settings
 from rrn.config import Constant, Evaluate, Muon
+from rrn.files.weights_file import read_weights
 from rrn.nn.layers import Linear
 from rrn.settings import Settings, change
 from rrn.tasks import Report
 from rrn.tasks.inputs import training_inputs
 from rrn.training import Request, setup
+from rrn.training.evaluate import evaluate
 from rrn.training.files import Files
 from rrn.training.stages import Plan
 from rrn.training.step import add_l2, average, run_towers
@@ -451,6 +453,22 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, 
     assert [one.pop("made")["update"] for one in results] == [15, 15]
     assert results[0] == results[1] and results[0]["examples"] == 10
     check_files(whole, results[0])
+
+
+def test_weights_of_another_update_than_the_last_stages_end_have_results_of_their_own(
+    train_in, config, tmp_path
+):
+    """As after a run that was extended, and stopped before its end."""
+    train_in(tmp_path)
+    (tmp_path / "weights.h5").write_bytes((tmp_path / "weights_fit.h5").read_bytes())
+    contents = object()
+    files = Files(contents, contents, read_weights(tmp_path / "weights.h5"))
+    evaluate(Request(config, "contest", tmp_path, mode="evaluate", devices="cpu"), files)
+    results = json.loads((tmp_path / "results.json").read_text())
+    by_stage = results["by_stage"]
+    assert results["metrics"] == by_stage["fit"] != by_stage["both"]
+    assert results["made"]["update"] == 5
+    assert results["made"]["weights"] == files.weights.sha256()
 
 
 def check_files(folder, results):

@@ -71,10 +71,10 @@ def test_json_appears_whole_or_not_at_all(workdir, monkeypatch):
 
 
 def test_numbers_that_are_not_finite_are_null(workdir):
-    value = {"a": [1.0, math.nan], "b": {"c": (math.inf, -math.inf, 2)}}
+    value = {"a": [1.0, math.nan], "b": (math.inf, -math.inf, 2)}
     workdir.write_json("results.json", value)
     workdir.append("metrics.jsonl", {"update": 1, **value})
-    expected = {"a": [1.0, None], "b": {"c": [None, None, 2]}}
+    expected = {"a": [1.0, None], "b": [None, None, 2]}
     assert json.loads((workdir / "results.json").read_text()) == expected
     assert workdir.metrics() == [{"update": 1, **expected}]
 

@@ -178,8 +178,8 @@ def _from_one_list(args, rng):
         puzzles, solutions = _generate(args.generate, rng)
     sizes = _pool_sizes(len(puzzles), {"test": args.test_pool, "valid": args.valid_pool})
     pools, notes = split_pools(fingerprints(puzzles, solutions), sizes, rng)
-    for name in listed.cut if args.clues else []:
-        notes.append(f"The last line of {Path(name).name} has no end: is a part lost?")
+    if args.clues:
+        notes += _cut(listed)
     datasets = {}
     for split in SPLITS:
         pool = pools[split]
@@ -197,6 +197,7 @@ def _from_three_lists(args, rng):
     for split, path in zip(SPLITS, paths, strict=True):
         puzzles, solutions, guesses = lists.read([path])
         read.append(puzzles)
+        notes += _cut(puzzles)
         kinds.append(fingerprints(puzzles.digits, solutions))
         print(_hardness(path.name, guesses))
         examples = as_they_are(puzzles.digits, solutions)
@@ -239,6 +240,13 @@ def _from_hard_families(args, rng):
         raise DataError(f"{shared} solution grids are in two splits; take another --seed")
     notes = ["Hard puzzles are made by local search, each split's from random ones of its own"]
     return datasets, [], notes
+
+
+def _cut(listed):
+    """A sentence for each file of a list whose last line may lack its end."""
+    return [
+        f"The last line of {Path(name).name} has no end: is a part lost?" for name in listed.cut
+    ]
 
 
 def _check_apart(lists_, kinds):
@@ -304,6 +312,8 @@ def _check_options(args: argparse.Namespace) -> None:
         raise DataError(f"--puzzles {args.puzzles}: expected three files, TRAIN,VALID,TEST")
     if args.mixed_share is not None and not 0.0 < args.mixed_share < 1.0:
         raise DataError(f"--mixed_share {args.mixed_share}: expected above 0 and below 1")
+    if args.mixed_share is not None and not args.mixed:
+        raise DataError(f"--mixed_share {args.mixed_share}: it goes with --mixed")
 
 
 def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:

@@ -35,9 +35,10 @@ def index_tensor(name: str, value: Any, rank: int) -> tf.Tensor:
 def _check_known(name, known):
     """Refuses integers that int32 has not, and a number below 0."""
     known = np.asarray(known)
-    too_large = known[known != known.astype(np.int32)]
-    if too_large.size:
-        raise ValueError(f"{name} must be at most {np.iinfo(np.int32).max}, got {too_large.max()}")
+    others = known[known != known.astype(np.int32)]
+    if others.size:
+        least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+        raise ValueError(f"{name} must be from {least} to {most}, got {others.flat[0]}")
     if known.ndim == 0 and known < 0:
         raise ValueError(f"{name} must be at least 0, got {known}")
 

@@ -28,9 +28,7 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
     return grey + lines + digits
 
 
-def belief_marks(
-    puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray | None = None
-) -> list[Mark]:
+def belief_marks(puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray) -> list[Mark]:
     """Draws on a page what the network believes of a puzzle's blanks, by `placed`.
 
     Args:
@@ -47,7 +45,7 @@ def belief_marks(
                 "y": round(y + side * down),
                 "font-size": round(side * size),
             }
-            if solution is not None and digit != solution[cell]:
+            if digit != solution[cell]:
                 mark["class"] = "wrong"
             marks.append(("text", mark, str(digit)))
     return marks

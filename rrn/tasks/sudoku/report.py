@@ -1,6 +1,6 @@
 """Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -175,31 +175,14 @@ SHOWN = 4  # boards: each has as many drawings as there are steps
 
 
 def _example(puzzle, solution, beliefs):
-    """A board with its solution, digits `[81]`; beliefs: `[81, steps, 10]`."""
+    """How a board fills in, of its solution, digits `[81]`, and the beliefs, `[81, steps, 10]`."""
     right = (beliefs.argmax(-1) == solution[:, None]).sum(axis=0)
     notes = [f"{cells} of 81 cells are right." if cells < 81 else SOLVED for cells in right]
-    return example_of(puzzle, beliefs, notes, solution)
-
-
-def example_of(
-    puzzle: np.ndarray,
-    beliefs: np.ndarray,
-    notes: Sequence[str],
-    solution: np.ndarray | None = None,
-) -> Example:
-    """Shows how a board fills in.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[81, steps, 10]`.
-      notes: a sentence on every step.
-      solution: digits `[81]`; others than these are red.
-    """
     by_step = zip(beliefs.transpose(1, 0, 2), notes, strict=True)
-    red = "" if solution is None else " Digits that the solution does not have there are red."
     return Example(
         title=f"{np.count_nonzero(puzzle)} givens",
-        question=f"A digit's area is its probability.{red}",
+        question="A digit's area is its probability. Digits that the solution does not have there "
+        "are red.",
         drawing=board_marks(puzzle),
         steps=[Step(marks=belief_marks(puzzle, p, solution), note=note) for p, note in by_step],
     )

@@ -7,7 +7,6 @@ from pydantic import Field
 from rrn.config import ModelSettings, Size, Steps
 from rrn.settings import Settings
 
-NUM_STEPS = 64  # with which puzzles are solved
 SCHEMAS = (("sudoku", 1),)
 
 

@@ -44,6 +44,19 @@ def test_examples_are_the_puzzles_as_they_are(three, tmp_path, capsys):
     assert all(f"{split}.txt takes " in said for split in SPLITS)
 
 
+def test_a_last_line_without_an_end_is_noted(three, tmp_path):
+    paths, _ = three
+    paths[1].write_text(paths[1].read_text().rstrip("\n"))
+    assert prepare_three(paths, tmp_path / "s.h5") == 0
+    _, attributes = contents(tmp_path / "s.h5")
+    assert "The last line of valid.txt has no end: is a part lost?" in attributes["notes"]
+
+
+def test_a_share_without_a_file_to_mix_in_is_refused(three, tmp_path, capsys):
+    assert prepare_three(three[0], tmp_path / "s.h5", "--mixed_share", 0.3) == 1
+    assert "--mixed_share 0.3: it goes with --mixed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("share", [None, 0.25, 0.5, 0.9])
 def test_a_share_of_the_training_examples_is_of_another_file(three, clues, tmp_path, share):
     paths, puzzles = three

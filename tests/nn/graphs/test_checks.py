@@ -58,7 +58,7 @@ NO_EDGES = r"must be integers, got float32; none at all are tf.zeros\(\[{}\], tf
         ),
         (
             lambda: SparseGraph(np.array([0, 2**32]), [0, 0], 1),
-            "senders must be at most 2147483647, got 4294967296",
+            "senders must be from -2147483648 to 2147483647, got 4294967296",
         ),
         (lambda: RegularGraph([[1], [0, 1]], 1), r"neighbours must be integers, got \[\[1\], \["),
         (lambda: RegularGraph([[0]], -3), "RegularGraph: batch must be .* at least 0, got -3"),
