@@ -149,3 +149,17 @@ def xla(function: Callable) -> Callable:
         return by_itself(*args)
 
     return call
+
+
+def xla_in_float32(function: Callable) -> Callable:
+    """Makes XLA compile a function of tensors, which computes in float32.
+
+    The results have the type of the first tensor.
+    """
+
+    @xla
+    def compiled(*values):
+        results = function(*(tf.cast(value, tf.float32) for value in values))
+        return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)
+
+    return compiled

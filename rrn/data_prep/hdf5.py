@@ -123,13 +123,13 @@ def read(path: Path | str) -> Contents:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     digest, datasets = _verify(path, content), {}
     with contextlib.ExitStack() as stack:
-        with _naming(path, "structure"):
+        with naming(path, "structure"):
             file = stack.enter_context(h5py.File(io.BytesIO(content)))
-        with _naming(path, "attributes"):
+        with naming(path, "attributes"):
             attributes = {n: getattr(v, "item", lambda v=v: v)() for n, v in file.attrs.items()}
         for name, item in plain_datasets(path, file).items():
             text = h5py.check_string_dtype(item.dtype)
-            with _naming(path, name):
+            with naming(path, name):
                 datasets[name] = item.asstr()[:] if text else item[:]
     return Contents(str(path), len(content), digest, attributes, datasets)
 
@@ -149,7 +149,7 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
     groups: list[tuple[str, h5py.Group]] = [("", file)]
     while groups:
         above, group = groups.pop()
-        with _naming(path, above or "names"):
+        with naming(path, above or "names"):
             names = list(group)
         for name in names:
             if not (isinstance(name, str) and name.isprintable()):  # bytes are not Unicode
@@ -157,7 +157,7 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
             name, link = f"{above}{name}", group.get(name, getlink=True)
             if not isinstance(link, h5py.HardLink):
                 raise DataError(f"{path}: {name}: a link to elsewhere; expected its values here")
-            with _naming(path, name):
+            with naming(path, name):
                 item = file[name]
                 place = h5o.get_info(item.id).addr
             if place in seen or place == h5o.get_info(file.id).addr:
@@ -166,7 +166,7 @@ def plain_datasets(path: Path | str, file: h5py.File) -> dict[str, h5py.Dataset]
             if len(seen) > MOST:
                 raise DataError(f"{path}: more than {MOST:,} groups and data sets")
             if isinstance(item, h5py.Dataset):
-                with _naming(path, name):
+                with naming(path, name):
                     _check_stored(path, name, item)
                 datasets[name] = item
             elif isinstance(item, h5py.Group) and len(item):
@@ -204,7 +204,7 @@ def _check_stored(path: Path | str, name: str, item: h5py.Dataset) -> None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path | str, what: str) -> Iterator[None]:
+def naming(path: Path | str, what: str) -> Iterator[None]:
     """Within it, what HDF5 says of something that is not of this program names the file."""
     try:
         yield

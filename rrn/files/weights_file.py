@@ -13,7 +13,6 @@ read: HDF5 itself does not notice a wrong byte in an array, and may crash at one
 Needs no TensorFlow, so that a file is verified before TensorFlow has loaded.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import io
@@ -25,8 +24,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from rrn.data_prep.failures import words_of
-from rrn.data_prep.hdf5 import plain_datasets
+from rrn.data_prep.hdf5 import naming, plain_datasets
 from rrn.data_prep.writing import whole
 
 CONSTANTS = "constants"  # the group; no variable is called so
@@ -97,11 +95,11 @@ def read_weights(path: str | Path) -> Weights:
     arrays = {}
     with h5py.File(io.BytesIO(content), "r") as file:
         for name, item in plain_datasets(path, file).items():
-            with _naming(path, name):
+            with naming(path, name):
                 array = item.asstr()[()] if item.dtype.kind == "O" else item[()]
                 arrays[name] = np.asarray(array)
             _check(path, name, arrays[name])
-        with _naming(path, "attributes"):
+        with naming(path, "attributes"):
             attributes = {name: _attribute(value) for name, value in file.attrs.items()}
     prefix = f"{CONSTANTS}/"
     constants = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
@@ -139,17 +137,6 @@ def _verify(path, content):
         ) from None
     what = ", ".join(damaged) or "its structure, attributes or words"
     raise ValueError(f"{path}: {what}: not as written, the SHA-256 differs")
-
-
-@contextlib.contextmanager
-def _naming(path, what):
-    """Within it, what HDF5 says of something that is not of this program names the file."""
-    try:
-        yield
-    except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path}: {what}: not as this program writes it: {words_of(error)}"
-        ) from error
 
 
 def _check(path, name, array):

@@ -10,12 +10,11 @@ are sums of the same kind, so they write no pair either.
 """
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from rrn.compiling import xla
+from rrn.compiling import xla_in_float32
 from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import MLP
@@ -91,16 +90,7 @@ def _relu_sums(*values):
     return _compiled(_sums_over_pairs)(*values), gradient
 
 
-@functools.cache
-def _compiled(function: Callable) -> Callable:
-    """The function in float32, compiled by XLA; results have the type of the first value."""
-
-    @xla
-    def compiled(*values):
-        results = function(*[tf.cast(value, tf.float32) for value in values])
-        return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)
-
-    return compiled
+_compiled = functools.cache(xla_in_float32)
 
 
 def _sums_over_pairs(senders, receivers, weights, edges, kernel):

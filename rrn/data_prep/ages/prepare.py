@@ -31,8 +31,8 @@ import numpy as np
 from rrn.data_prep import DataError, hdf5
 from rrn.data_prep.ages import schema
 from rrn.data_prep.ages.trees import NUM_TREES, all_sequences, decode
+from rrn.data_prep.layout import SPLITS
 
-SPLITS = ("train", "valid", "test")
 NUM_TEST = round(NUM_TREES / 10)
 
 

@@ -138,38 +138,9 @@ def run(args: argparse.Namespace) -> None:
     if args.compare:
         print(compare.report(*args.compare))
         return
-    if args.seed < 0:
-        raise DataError(f"--seed {args.seed}: a seed is at least 0")
-    if not args.folder.startswith("en") and (
-        args.source == "simulated"
-        or (args.supplement or "").partition(":")[0] in ("en", "simulated")
-    ):
-        raise DataError(
-            f"--folder {args.folder}: its stories are not in plain English, as those of"
-            f" {'--source simulated' if args.source == 'simulated' else '--supplement'} are"
-        )
-    if args.source == "simulated":
-        if args.supplement is not None or args.sha256 is not None or args.allow_missing:
-            raise DataError(
-                "--supplement, --sha256 and --allow-missing go with an archive, not with"
-                " --source simulated"
-            )
-        source, sha256, notes = args.source, "", ["All questions are simulated"]
-        stories = simulate_all(args.tasks, args.folder, args.seed, args.stories)
-    else:
-        if args.stories is not None:
-            raise DataError("--stories goes with --source simulated only")
-        path = input_files.locate(args.source, args.out.parent, args.sha256)
-        supplement, sha256 = args.supplement, input_files.checksum(path)
-        source = args.source if input_files.is_url(args.source) else path.resolve().name
-        folders = {args.folder, "en"} if supplement == "en" else {args.folder}
-        members = input_files.read_members(path, lambda name: folder_of(name) in folders)
-        supply = supplier(supplement, members, args.folder, args.seed)
-        stories, notes = collect(
-            members, source, args.folder, supply, args.allow_missing, args.tasks
-        )
-        if supplement and not notes:
-            print("remark: nothing is missing, --supplement is not used")
+    _check_options(args)
+    collected = _simulated if _is_simulated(args) else _released
+    stories, source, sha256, notes = collected(args)
     if "valid" not in FOLDERS[args.folder]:
         stories["train"], stories["valid"] = hold_out(stories["train"], args.seed)
         notes.append("Validation is a tenth of the training stories of each task, drawn by seed")
@@ -191,6 +162,49 @@ def run(args: argparse.Namespace) -> None:
     hdf5.write(args.out, datasets, attributes)
     print(_summary(datasets, notes))
     print(f"{args.out} written in {time.monotonic() - start:.1f} s")
+
+
+def _is_simulated(args):
+    return args.source == "simulated"
+
+
+def _check_options(args):
+    if args.seed < 0:
+        raise DataError(f"--seed {args.seed}: a seed is at least 0")
+    if not args.folder.startswith("en") and (
+        _is_simulated(args) or (args.supplement or "").partition(":")[0] in ("en", "simulated")
+    ):
+        raise DataError(
+            f"--folder {args.folder}: its stories are not in plain English, as those of"
+            f" {'--source simulated' if _is_simulated(args) else '--supplement'} are"
+        )
+    of_archive = args.supplement is not None or args.sha256 is not None or args.allow_missing
+    if _is_simulated(args) and of_archive:
+        raise DataError(
+            "--supplement, --sha256 and --allow-missing go with an archive, not with"
+            " --source simulated"
+        )
+    if args.stories is not None and not _is_simulated(args):
+        raise DataError("--stories goes with --source simulated only")
+
+
+def _simulated(args):
+    """(stories of each split, what they are from, "", notes)."""
+    stories = simulate_all(args.tasks, args.folder, args.seed, args.stories)
+    return stories, args.source, "", ["All questions are simulated"]
+
+
+def _released(args):
+    """The same of an archive or a folder, with its checksum in the third place."""
+    path = input_files.locate(args.source, args.out.parent, args.sha256)
+    source = args.source if input_files.is_url(args.source) else path.resolve().name
+    folders = {args.folder, "en"} if args.supplement == "en" else {args.folder}
+    members = input_files.read_members(path, lambda name: folder_of(name) in folders)
+    supply = supplier(args.supplement, members, args.folder, args.seed)
+    stories, notes = collect(members, source, args.folder, supply, args.allow_missing, args.tasks)
+    if args.supplement and not notes:
+        print("remark: nothing is missing, --supplement is not used")
+    return stories, source, input_files.checksum(path), notes
 
 
 def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:

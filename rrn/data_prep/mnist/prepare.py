@@ -31,11 +31,11 @@ from pathlib import Path
 import numpy as np
 
 from rrn.data_prep import DataError, hdf5, input_files
+from rrn.data_prep.layout import SPLITS
 from rrn.data_prep.mnist import files, schema
 from rrn.data_prep.mnist.digits import FONTS, draw
 from rrn.data_prep.progress import Progress
 
-SPLITS = ("train", "valid", "test")
 COUNTS = (60_000, 10_000)  # MNIST's training and test digits
 BLOCK = 500  # digits rendered at once
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from rrn.data_prep import DataError
+from rrn.data_prep.layout import SPLITS
 
-SPLITS = ("train", "valid", "test")
 LEVELS = range(18)  # how many further cells are revealed
 MOST_GIVENS = 81 - LEVELS[-1]
 

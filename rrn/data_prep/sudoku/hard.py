@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rrn.data_prep.sudoku.generator import blank_cells
+from rrn.data_prep.sudoku.schema import FEWEST_GIVENS
 from rrn.data_prep.sudoku.solver import search, solve
 from rrn.data_prep.sudoku.symmetry import fingerprints, turned
 
@@ -31,7 +32,6 @@ SURE = 6  # turns in which a puzzle is measured before it is taken
 AGAIN = 0.05  # the share of parents that are measured once more in a generation
 OTHER_SOLUTION = 0.3  # the share of children that have another solution than their parent
 PATIENCE = 5000  # generations until the first puzzle is taken; the one measured needed 1,600
-FEWEST_GIVENS = 17  # no puzzle with fewer has a single solution
 
 
 def hard_families(

@@ -9,9 +9,9 @@ from rrn.data_prep import DataError
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.puzzles import quoted
 from rrn.data_prep.sudoku.reading import Puzzles, read_files
+from rrn.data_prep.sudoku.schema import FEWEST_GIVENS
 from rrn.data_prep.sudoku.solver import search
 
-FEWEST_GIVENS = 17  # no puzzle with fewer has a single solution
 BATCH = 8192  # puzzles solved between two reports of progress
 
 

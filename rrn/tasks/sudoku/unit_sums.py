@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-from rrn.compiling import xla
+from rrn.compiling import xla_in_float32
 from rrn.nn.gradients import custom_gradient
 from rrn.variables.shapes import known_size
 
@@ -47,14 +47,7 @@ def unit_sums(senders: tf.Tensor, receivers: tf.Tensor, units: Axes) -> tf.Tenso
 
 @functools.cache
 def _compiled(function: Callable, units: Axes) -> Callable:
-    """The function in float32, compiled by XLA; results have the type of the first value."""
-
-    @xla
-    def compiled(*values):
-        results = function(*(tf.cast(value, tf.float32) for value in values), units)
-        return tf.nest.map_structure(lambda result: tf.cast(result, values[0].dtype), results)
-
-    return compiled
+    return xla_in_float32(functools.partial(function, units=units))
 
 
 def _sums(senders, receivers, units):
