@@ -18,7 +18,6 @@ For that, each model is also trained by one process alone.
 """
 
 import argparse
-import ast
 import importlib
 import json
 import re
@@ -95,19 +94,11 @@ def parse_arguments():
     )
     arguments = parser.parse_args()
     arguments.set = dict(field.split("=", 1) for field in arguments.set)
-    arguments.set = {field: _value(text) for field, text in arguments.set.items()}
     if unknown := set(arguments.models) - set(SETTINGS):
         parser.error(f"--models: some of {', '.join(SETTINGS)} are wanted, got {unknown.pop()}")
     if arguments.out.exists():
         parser.error(f"--out: {arguments.out} is there already; give another")
     return arguments
-
-
-def _value(text):
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
 
 
 def describe_model(model, changes):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.data_prep.failures import check_system, error_line, escape_output
+from rrn.data_prep.failures import Parser, escape_output, exit_status
 from rrn.data_prep.writing import whole
 from rrn.pages import Table, render
 from rrn.training.identity import RUN, flatten
@@ -168,27 +168,23 @@ def _evaluation(run, report):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
-    parser = argparse.ArgumentParser(prog="python -m rrn.compare", description=__doc__)
+    parser = Parser(prog="python -m rrn.compare", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a run")
     parser.add_argument("--out", default="compare.html", help="the page; %(default)s if not given")
     options = parser.parse_args(arguments)
-    try:
-        check_system()
-        runs = [read_run(folder) for folder in options.runs]
-        names = [run.name for run in runs]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"{twice[0]}: given twice; expected different runs")
-        page = make_page(runs)
-        with whole(options.out) as temporary:
-            temporary.write_text(page, encoding="utf-8", errors="backslashreplace")
-    except Exception as error:
-        if (line := error_line(error)) is None:
-            raise
-        print(line, file=sys.stderr)
-        return 1
-    print(f"comparison: {options.out}")
-    return 0
+    return exit_status(lambda: _compare(options.runs, options.out))
+
+
+def _compare(folders, out):
+    runs = [read_run(folder) for folder in folders]
+    names = [run.name for run in runs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{twice[0]}: given twice; expected different runs")
+    page = make_page(runs)
+    with whole(out) as temporary:
+        temporary.write_text(page, encoding="utf-8", errors="backslashreplace")
+    print(f"comparison: {out}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import escape_output, exit_status
+from rrn.data_prep.failures import Parser, escape_output, exit_status
 from rrn.data_prep.writing import whole
 from rrn.files.weights_file import Weights
 from rrn.models.publish import card, metrics_of_all, read_run_weights
@@ -87,7 +87,7 @@ def _head(weights: Weights) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rrn.models.hub", description=__doc__)
+    parser = Parser(prog="python -m rrn.models.hub", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file of a run, or one of pretrained/")
     parser.add_argument("--out", dest="folder", required=True, help="the folder to write")

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.data_prep.failures import escape_output, exit_status, words_of
+from rrn.data_prep.failures import Parser, escape_output, exit_status, words_of
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
@@ -118,7 +118,7 @@ def _read_results(path, weights):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rrn.models.publish", description=__doc__)
+    parser = Parser(prog="python -m rrn.models.publish", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file")
     parser.add_argument("--out", required=True, help="the file to write")
