@@ -41,7 +41,7 @@ else
 endif
 
 test: lint
-	@echo 'The tests take 15 to 25 minutes on 2 cores with AVX-512.'
+	@echo 'The tests take 13 to 25 minutes on 2 cores with AVX-512.'
 	$(BIN)/python -m pytest
 
 lint: setup

@@ -123,6 +123,14 @@ def test_what_describes_the_model_comes_back(tmp_path):
     assert weights.arrays.keys() == {f"mlp/linear_{i}/{p}" for i in (0, 1) for p in "bw"}
 
 
+def test_the_sha256_of_weights_is_of_names_shapes_and_values():
+    w = np.ones([2, 3], np.float32)
+    others = {"v": w}, {"w": w.T}, {"w": 2 * w}, {"w": w, "b": w}
+    digests = {Weights("", arrays, {}, {}).sha256() for arrays in ({"w": w}, *others)}
+    assert len(digests) == 5
+    assert Weights("other.h5", {"w": w.copy()}, {}, {"update": 3}).sha256() in digests
+
+
 def test_every_flipped_bit_is_an_error(tmp_path):
     path = full_weights(tmp_path / "weights.h5")
     good = path.read_bytes()

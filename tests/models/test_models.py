@@ -1,5 +1,6 @@
 """Models made again from their weights files."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import tensorflow as tf
 
 from rrn.config import replace
 from rrn.files.weights import model_variables, save_weights
-from rrn.files.weights_file import read_weights
+from rrn.files.weights_file import read_weights, write_weights
 from rrn.models import describe, load, summary
 from rrn.models.publish import card, main
 from rrn.nn.layers import MLP
@@ -101,11 +102,18 @@ def test_evaluation_takes_the_model_from_the_weights_file(babi, small_sudoku_h5,
 # Publishing
 
 
-def test_a_runs_weights_are_published_with_its_results(babi, tmp_path, capsys):
+def write_results(path, weights):
+    """Results as an evaluation of the weights writes them; returns what is published of these."""
     results = {"split": "test", "examples": 45, "metrics": {"error/mean": 5.0, "loss": 1.5}}
-    (tmp_path / "results.json").write_text(json.dumps({"config": "small", **results}))
+    made = {"made": {"weights": read_weights(weights).sha256()}}
+    path.write_text(json.dumps({"config": "small", **results, **made}))
+    return results
+
+
+def test_a_runs_weights_are_published_with_its_results(babi, tmp_path, capsys):
     weights, out = tmp_path / "weights.h5", tmp_path / "out.h5"
     weights.write_bytes(babi[3].read_bytes())
+    results = write_results(tmp_path / "results.json", weights)
     assert main([str(weights), "--out", str(out), "--licence", "MIT"]) == 0
     published = read_weights(out)
     assert published.attributes["results"] == results and published.attributes["licence"] == "MIT"
@@ -114,6 +122,20 @@ def test_a_runs_weights_are_published_with_its_results(babi, tmp_path, capsys):
     assert "- On 45 examples of the test split: error/mean 5, loss 1.5\n" in printed
     before, after = read_weights(weights).arrays, published.arrays
     assert all(before[name].tobytes() == after[name].tobytes() for name in before | after)
+
+
+def test_results_of_other_weights_are_refused(babi, tmp_path, capsys):
+    """As those of a run that has gone on since."""
+    results, weights, out = (tmp_path / name for name in ("results.json", "weights.h5", "out.h5"))
+    write_results(results, babi[3])
+    saved = read_weights(babi[3])
+    changed = {name: array + 1.0 for name, array in saved.arrays.items()}
+    write_weights(dataclasses.replace(saved, path=str(weights), arrays=changed))
+    assert main([str(weights), "--out", str(out)]) == 1 and not out.exists()
+    assert f"error: {results}: of other weights than {weights}" in capsys.readouterr().err
+    results.unlink()  # weights can be published without any
+    assert main([str(weights), "--out", str(out)]) == 0
+    assert "results" not in read_weights(out).attributes
 
 
 @pytest.mark.parametrize(
