@@ -13,7 +13,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rrn.data_prep.writing import whole
@@ -236,5 +235,5 @@ def print_table(columns, rows):
 
 def write_json(path, result):
     if path:
-        with whole(Path(path)) as temporary:
+        with whole(path) as temporary:
             temporary.write_text(json.dumps(result, indent=1) + "\n")

@@ -175,7 +175,7 @@ SHOWN = 4  # boards: each has as many drawings as there are steps
 
 
 def _example(puzzle, solution, beliefs):
-    """How a board fills in, of its solution, digits `[81]`, and the beliefs, `[81, steps, 10]`."""
+    """Shows how a board fills in; solution: digits `[81]`; beliefs: `[81, steps, 10]`."""
     right = (beliefs.argmax(-1) == solution[:, None]).sum(axis=0)
     notes = [f"{cells} of 81 cells are right." if cells < 81 else SOLVED for cells in right]
     by_step = zip(beliefs.transpose(1, 0, 2), notes, strict=True)
