@@ -94,6 +94,7 @@ class Progress:
       batch_size: the number of examples of an update.
       run: the name of the run's identity, which is in every line of metrics.jsonl.
       devices: this process's, whose memory is reported.
+      seconds: how long the run has trained before.
     """
 
     def __init__(
@@ -103,12 +104,13 @@ class Progress:
         batch_size: float,
         run: str,
         devices: Sequence[str],
+        seconds: float,
     ):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
         self.run, self.devices = run, devices
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
-        self._started = self._reported_at = time.monotonic()
-        self._reported_update = 0
+        self._reported_update, self._reported_at = 0, time.monotonic()
+        self._started = self._reported_at - seconds
 
     def start(self, update: int) -> None:
         """Begins to measure the rate: the time before now was spent otherwise."""

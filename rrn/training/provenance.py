@@ -67,7 +67,7 @@ def _of_training(lines):
     seconds = _numbers(lines, "seconds")
     if not rates or not seconds:
         return {}
-    # A run that goes on counts from zero again.
+    # In runs of earlier versions each part counts from zero.
     ends = [a for a, b in zip(seconds, [*seconds[1:], -1.0], strict=True) if b < a]
     names = dict.fromkeys(name for line in lines for name in line if name.startswith(MEMORY))
     return {
@@ -76,6 +76,15 @@ def _of_training(lines):
         "peak_memory": {n.removeprefix(MEMORY): max(_numbers(lines, n), default=0) for n in names},
         "ended_early": ended_early(lines),
     }
+
+
+def seconds_so_far(lines: Sequence[Mapping[str, Any]]) -> float:
+    """Finds how long a run had trained at the last of its lines, 0 where there is none.
+
+    Args:
+      lines: of metrics.jsonl.
+    """
+    return (_numbers(lines, "seconds") or [0.0])[-1]
 
 
 def ended_early(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:

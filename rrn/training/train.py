@@ -17,7 +17,7 @@ from rrn.training.inspect import write_variables
 from rrn.training.machines import make_machines
 from rrn.training.profiling import Profile
 from rrn.training.progress import Progress, StopRequest
-from rrn.training.provenance import ended_early
+from rrn.training.provenance import ended_early, seconds_so_far
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
@@ -115,6 +115,7 @@ class Training:
             updates.batch_size,
             digest(setup.identity),
             setup.machines.evaluation_devices,
+            seconds_so_far(setup.workdir.metrics(setup.identity)),
         )
         self.profile = Profile(setup.workdir / "events", setup.request.profile)
 

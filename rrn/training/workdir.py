@@ -5,9 +5,9 @@
     config.json     the config, every field, "config", its name, and "run": the data's digest and
                     the program; see `rrn.training.identity`
     metrics.jsonl   one JSON object a line. Training: {"update", "run" (of the identity), "seconds"
-                    (since this process began to train), "examples_per_second", "peak_memory/..."
-                    (in bytes, so far: of each GPU, or of the process), "loss", ...}, means since
-                    the line before, and in stages "stage"; validation: {"update", "run",
+                    (in which the run has trained), "examples_per_second", "peak_memory/..." (in
+                    bytes, so far: of each GPU, or of the process), "loss", ...}, means since the
+                    line before, and in stages "stage"; validation: {"update", "run",
                     "seconds", "split": "valid", "mean_loss" (over all steps), "validation_error"
                     (by which the best weights are chosen), the task's metrics}, and "ended_early",
                     the stage that ends for lack of patience
