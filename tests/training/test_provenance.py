@@ -21,7 +21,7 @@ def made(devices, flag, lines=(), **validation):
 
 
 def test_the_time_of_a_run_is_that_of_all_its_parts():
-    """Of earlier versions each part counts from zero: here parts of 20, 5 and 7 seconds."""
+    """In runs of earlier versions each part counts from zero: here parts of 20, 5 and 7 seconds."""
     seconds = [10.0, 20.0, 5.0, 2.0, 7.0]
     rates = [100.0, 300.0, None, 200.0, None]  # validations have none
     lines = [
