@@ -37,10 +37,11 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
   hard   On hard puzzles, half of the boards, from candidates' weights (--weights
          pretrained/sudoku_candidates.h5). 8,000 updates of 16 boards with 0 to 4 further cells
          revealed and up to 8 segments, 16,500 with 0 to 2 and up to 16, 18,000 with up to 32,
-         27,000 with 0 to 1, 52,000 with up to 12 and 29,000 with up to 32: 36.8 % of the test
-         puzzles solved after 64 steps, and 87.0 % by 1,024, in 91 minutes of one core with AVX-512,
-         157 of a newer one and 90 of two of these, beside other work. Each stage was a run of its
-         own, from the last one's weights. `pretrained/sudoku_hard.h5`.
+         27,000 with 0 to 1, 52,000 with up to 12 and 29,000 with up to 32; then, in segments of 16
+         steps, 10,000 with up to 6 and 18,000 with up to 16: 43.2 % of the test puzzles solved
+         after 64 steps, in 91 minutes of one core with AVX-512, 157 of a newer one, 90 of two of
+         these and 119 of two older ones, beside other work. All but the last two stages were runs
+         of their own, from the last one's weights. `pretrained/sudoku_hard.h5`.
              python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
                  --out data/sudoku_hard.h5
   test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
@@ -217,26 +218,30 @@ def hard() -> Experiment:
     )
     carried = config.train.stages[-1]
 
-    def up_to(revealed: int, max_segments: int, num_updates: int, **fields: Any) -> Stage:
+    def up_to(
+        revealed: int, max_segments: int, num_updates: int, num_steps: int = 8, **fields: Any
+    ) -> Stage:
         return replace(
             carried,
             num_updates=num_updates,
-            options={"revealed": revealed},
+            options={"revealed": revealed, "num_steps": num_steps},
             segments={"max_segments": max_segments},
             **fields,
         )
 
-    constant = Constant(warmup_updates=100)
+    def constant(warmup_updates: int) -> Constant:
+        return Constant(warmup_updates=warmup_updates)
+
     stages = (
-        up_to(4, 8, 8_000, name="revealed_4", schedule=constant),
-        up_to(2, 16, 8_000, name="revealed_2", schedule=constant),
+        up_to(4, 8, 8_000, name="revealed_4", schedule=constant(100)),
+        up_to(2, 16, 8_000, name="revealed_2", schedule=constant(100)),
         up_to(2, 16, 8_500, name="falling"),  # its rate
         up_to(2, 32, 18_000, name="longer", learning_rate=1e-3),
         up_to(1, 32, 27_000, name="revealed_1", learning_rate=1e-3),
-        up_to(
-            1, 12, 52_000, name="short", learning_rate=1e-3, schedule=Constant(warmup_updates=1_000)
-        ),
+        up_to(1, 12, 52_000, name="short", learning_rate=1e-3, schedule=constant(1_000)),
         up_to(1, 32, 29_000, name="long", learning_rate=1e-3),
+        up_to(1, 6, 10_000, 16, name="short_16", learning_rate=1e-3, schedule=constant(300)),
+        up_to(1, 16, 18_000, 16, name="long_16", learning_rate=1e-3),
     )
     return replace(config, train={"stages": stages})
 
