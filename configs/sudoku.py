@@ -241,8 +241,10 @@ def hard() -> Experiment:
         up_to(1, 32, 27_000, name="revealed_1", learning_rate=1e-3),
         up_to(1, 12, 52_000, name="short", learning_rate=1e-3, schedule=constant(1_000)),
         up_to(1, 32, 29_000, name="long", learning_rate=1e-3),
-        up_to(1, 6, 10_000, 16, name="short_16", learning_rate=1e-3, schedule=constant(300)),
-        up_to(1, 16, 18_000, 16, name="long_16", learning_rate=1e-3),
+        up_to(
+            1, 6, 10_000, num_steps=16, name="short_16", learning_rate=1e-3, schedule=constant(300)
+        ),
+        up_to(1, 16, 18_000, num_steps=16, name="long_16", learning_rate=1e-3),
     )
     return replace(config, train={"stages": stages})
 
