@@ -230,6 +230,13 @@ def hard() -> Experiment:
             **fields,
         )
 
+    def of_16_steps(
+        max_segments: int, num_updates: int, learning_rate: float = 1e-3, **fields: Any
+    ) -> Stage:
+        return up_to(
+            1, max_segments, num_updates, num_steps=16, learning_rate=learning_rate, **fields
+        )
+
     def constant(warmup_updates: int) -> Constant:
         return Constant(warmup_updates=warmup_updates)
 
@@ -241,10 +248,11 @@ def hard() -> Experiment:
         up_to(1, 32, 27_000, name="revealed_1", learning_rate=1e-3),
         up_to(1, 12, 52_000, name="short", learning_rate=1e-3, schedule=constant(1_000)),
         up_to(1, 32, 29_000, name="long", learning_rate=1e-3),
-        up_to(
-            1, 6, 10_000, num_steps=16, name="short_16", learning_rate=1e-3, schedule=constant(300)
-        ),
-        up_to(1, 16, 18_000, num_steps=16, name="long_16", learning_rate=1e-3),
+        of_16_steps(6, 10_000, name="short_16", schedule=constant(300)),
+        of_16_steps(16, 18_000, name="long_16"),
+        of_16_steps(4, 12_000, name="short_64", schedule=constant(300)),
+        of_16_steps(12, 16_000, name="long_192"),
+        of_16_steps(16, 5_500, name="settle", learning_rate=5e-4),
     )
     return replace(config, train={"stages": stages})
 
