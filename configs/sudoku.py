@@ -214,7 +214,7 @@ def hard() -> Experiment:
         candidates(),
         data={"path": "data/sudoku_hard.h5"},
         train={
-            "learning_rate": 2e-3,
+            "learning_rate": 1e-3,
             "evaluate_every_updates": 2_000,
             "validation_examples": 400,
         },
@@ -232,29 +232,22 @@ def hard() -> Experiment:
             **fields,
         )
 
-    def of_16_steps(
-        max_segments: int, num_updates: int, learning_rate: float = 1e-3, **fields: Any
-    ) -> Stage:
-        return up_to(
-            1, max_segments, num_updates, num_steps=16, learning_rate=learning_rate, **fields
-        )
-
     def constant(warmup_updates: int) -> Constant:
         return Constant(warmup_updates=warmup_updates)
 
     stages = (
-        up_to(4, 8, 8_000, name="revealed_4", schedule=constant(100)),
-        up_to(2, 16, 8_000, name="revealed_2", schedule=constant(100)),
-        up_to(2, 16, 8_500, name="falling"),  # its rate
-        up_to(2, 32, 18_000, name="longer", learning_rate=1e-3),
-        up_to(1, 32, 27_000, name="revealed_1", learning_rate=1e-3),
-        up_to(1, 12, 52_000, name="short", learning_rate=1e-3, schedule=constant(1_000)),
-        up_to(1, 32, 29_000, name="long", learning_rate=1e-3),
-        of_16_steps(6, 10_000, name="short_16", schedule=constant(300)),
-        of_16_steps(16, 18_000, name="long_16"),
-        of_16_steps(4, 12_000, name="short_64", schedule=constant(300)),
-        of_16_steps(12, 16_000, name="long_192"),
-        of_16_steps(16, 5_500, name="settle", learning_rate=5e-4),
+        up_to(4, 8, 8_000, name="revealed_4", learning_rate=2e-3, schedule=constant(100)),
+        up_to(2, 16, 8_000, name="revealed_2", learning_rate=2e-3, schedule=constant(100)),
+        up_to(2, 16, 8_500, name="falling", learning_rate=2e-3),  # its rate
+        up_to(2, 32, 18_000, name="longer"),
+        up_to(1, 32, 27_000, name="revealed_1"),
+        up_to(1, 12, 52_000, name="short", schedule=constant(1_000)),
+        up_to(1, 32, 29_000, name="long"),
+        up_to(1, 6, 10_000, name="short_16", num_steps=16, schedule=constant(300)),
+        up_to(1, 16, 18_000, name="long_16", num_steps=16),
+        up_to(1, 4, 12_000, name="short_64", num_steps=16, schedule=constant(300)),
+        up_to(1, 12, 16_000, name="long_192", num_steps=16),
+        up_to(1, 16, 5_500, name="settle", num_steps=16, learning_rate=5e-4),
     )
     return replace(config, train={"stages": stages})
 
