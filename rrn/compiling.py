@@ -134,13 +134,17 @@ def _set_flags(variable, flags):
     os.environ[variable] = f"{flags} {os.environ.get(variable, '')}".strip()
 
 
+def _within_xla(function, *args):
+    with _compiling():
+        return function(*args)
+
+
 def xla(function: Callable) -> Callable:
     """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it."""
-
-    @functools.partial(tf.function, jit_compile=True, autograph=False)
-    def by_itself(*args):
-        with _compiling():
-            return function(*args)
+    # A partial: of functions that share their code TensorFlow counts the tracings together, and
+    # warns of them.
+    traced = functools.partial(_within_xla, function)
+    by_itself = tf.function(traced, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
     def call(*args):

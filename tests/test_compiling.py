@@ -56,6 +56,13 @@ def test_a_shape_that_may_differ_is_named():
         outer.get_concrete_function()
 
 
+def test_each_function_may_have_a_few_shapes_without_a_warning(caplog):
+    doubled, halved = xla(lambda x: 2.0 * x), xla(lambda x: 0.5 * x)
+    for size in 1, 2, 3:
+        np.testing.assert_allclose(halved(doubled(tf.ones([size]))), np.ones(size))
+    assert "retracing" not in caplog.text
+
+
 def test_what_xla_cannot_compile_is_said():
     def part():
         return tf.py_function(lambda x: x, [tf.ones([2])], tf.float32)
