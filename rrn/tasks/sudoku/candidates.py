@@ -98,14 +98,14 @@ class UnitMessages(Aggregation):
         digits = round(known_size(graph.neighbours, 0) ** (1 / 3))
         height, width = BOXES[digits]
         shape = [-1, digits, digits // height, height, digits // width, width]
-        (line_s, line_r), box, cell = (
-            [tf.reshape(part, [*shape, self.output_size // 3]) for part in tf.split(kind, 2, -1)]
-            for kind in tf.split(self.linear(nodes), 3, axis=-1)
+        line_s, line_r, box_s, box_r, cell_s, cell_r = (
+            tf.reshape(part, [*shape, self.output_size // 3])
+            for part in tf.split(self.linear(nodes), 6, axis=-1)
         )
         sums = [
             unit_sums(line_s, line_r, ROW) + unit_sums(line_s, line_r, COLUMN),
-            unit_sums(box[0], box[1], BOX),
-            unit_sums(cell[0], cell[1], CELL),
+            unit_sums(box_s, box_r, BOX),
+            unit_sums(cell_s, cell_r, CELL),
         ]
         rows = [tf.reshape(part, [-1, part.shape[-1]]) for part in sums]
         return tf.concat(rows, axis=-1)
