@@ -248,6 +248,7 @@ def hard() -> Experiment:
         up_to(1, 4, 12_000, name="short_64", num_steps=16, schedule=constant(300)),
         up_to(1, 12, 16_000, name="long_192", num_steps=16),
         up_to(1, 16, 5_500, name="settle", num_steps=16, learning_rate=5e-4),
+        up_to(1, 16, 32_000, name="long_256", num_steps=16),
     )
     return replace(config, train={"stages": stages})
 
