@@ -58,25 +58,17 @@ MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_fact
 read_once = functools.cache(read_prepared)  # the simulated stories are many
 
 
-def form(settings):
-    """The settings as text, in which every number above 0 is 1."""
-    return re.sub(r"(?<=[:\[,])(?!0(\.0)?[,\]}])[\d.e-]+", "1", settings.model_dump_json())
-
-
 def shorten(config):
-    """Cuts the fields of `MOST`, in the model and in the stages' options.
-
-    Of stages that differ in their names and numbers alone, the first is kept.
-    """
+    """Cuts the fields of `MOST`, in the model and in the options of every stage."""
 
     def cut(fields):
         return {n: min(value, MOST[n]) for n, value in fields.items() if n in MOST}
 
-    stages = {}
-    for stage in config.train.stages:
-        cut_stage = replace(stage, options={**stage.options, **cut(stage.options)})
-        stages.setdefault(form(replace(cut_stage, name="any")), cut_stage)
-    return replace(config, model=cut(dict(config.model)), train={"stages": [*stages.values()]})
+    stages = [
+        replace(stage, options={**stage.options, **cut(stage.options)})
+        for stage in config.train.stages
+    ]
+    return replace(config, model=cut(dict(config.model)), train={"stages": stages})
 
 
 def different():
@@ -84,9 +76,10 @@ def different():
     seen = set()
     for param in experiments():
         config = replace(shorten(load_config(*param.values)), data={"path": "any.h5"})
-        key = param.values[0], form(config)
-        if key not in seen:
-            seen.add(key)
+        numbers = r"(?<=[:\[,])(?!0(\.0)?[,\]}])[\d.e-]+"
+        form = param.values[0], re.sub(numbers, "1", config.model_dump_json())
+        if form not in seen:
+            seen.add(form)
             yield param
 
 
