@@ -35,15 +35,12 @@ Variants; each result is of one seed, on the test boards with 17 to 34 givens:
          givens 95.9 %, after 26 minutes of one core with AVX-512, beside other work.
          `pretrained/sudoku_candidates.h5`.
   hard   On hard puzzles, half of the boards, from candidates' weights (--weights
-         pretrained/sudoku_candidates.h5). 8,000 updates of 16 boards with 0 to 4 further cells
-         revealed and up to 8 segments, 16,500 with 0 to 2 and up to 16, 18,000 with up to 32,
-         27,000 with 0 to 1, 52,000 with up to 12 and 29,000 with up to 32; then, in segments of 16
-         steps, 10,000 with up to 6, 18,000 with up to 16, 12,000 with up to 4, 16,000 with up to
-         12, 5,500 and 32,000 with up to 16: 43.9 % of the test puzzles solved after 64 steps, and
-         96.8 % by 1,024, in 91 minutes of one core with AVX-512, 157 of a newer one, 90 of two of
-         these and 375 of two of the older ones, beside other work. Each stage was a run of its own,
-         from the last one's weights, but `short_16` and `long_16`, which were one, and `short_64`
-         and `long_192`, which were another.
+         pretrained/sudoku_candidates.h5). Fewer and fewer further cells are revealed, and boards
+         may make 64 steps at first and 256 at last; segments have 8 steps, and later 16. 43.9 % of
+         the test puzzles solved after 64 steps, and 96.8 % by 1,024, in 91 minutes of one core with
+         AVX-512, 157 of a newer one, 90 of two of these and 375 of two of the older ones, beside
+         other work. Most stages were runs of their own, each from the last one's weights;
+         docs/notes/training.md has what each of them brought.
          `pretrained/sudoku_hard.h5`.
              python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
                  --out data/sudoku_hard.h5
