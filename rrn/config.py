@@ -160,9 +160,6 @@ class Train(Settings):
     log_every_updates: Count = 100
     evaluate_every_updates: Count
     validation_examples: CountOrZero = 0  # 0: all
-    # A stage ends after so many validations in a row without a new lowest error of its own, and the
-    # next one begins; after the last stage the run ends. 0: all updates are made.
-    patience: CountOrZero = 0
     checkpoint_every_updates: Count
     checkpoint_every_seconds: CountOrZero = 300
 

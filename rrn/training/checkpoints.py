@@ -1,4 +1,4 @@
-"""The states of training on disk: the last ones, and the best."""
+"""The last states of training, on disk."""
 
 import json
 import shutil
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from rrn.training.stages import Patience
 from rrn.variables.reading import Variable
 
 if TYPE_CHECKING:
@@ -122,14 +121,14 @@ def _tidy(folder):
 
 
 class Checkpoints:
-    """Saves a trainer's variables, slots and update, the best validation error and the patience.
+    """Saves a trainer's variables, slots, update and the best validation error.
 
     The first is written before the first update, so that a run without any is a damaged one.
     Another is due every `every_updates` updates or `every_seconds` seconds, whichever comes
     first. The last state that can be restored is found when the object is made.
 
     Args:
-      folder: where the checkpoints are, in `last` and `best`.
+      folder: where the checkpoints are, in `last`.
       writer: the device that reads and writes the files where variables are on several machines;
         None if all are on this one.
       run: the run's identity, which is saved, too.
@@ -171,14 +170,10 @@ class Checkpoints:
         self.best_error = tf.Variable(infinite, trainable=False, name="best_error")
         with tf.device("CPU:0"):  # no other device has strings
             run = tf.Variable(tf.constant(self._run), trainable=False, name="run")
-        self.patience = Patience()
-        state = {"trainer": trainer, "best_error": self.best_error}
-        state |= {"run": run, "patience": self.patience}
+        state = {"trainer": trainer, "best_error": self.best_error, "run": run}
         checkpoint = tf.train.Checkpoint(**state)
         _tidy(self._folder / "last")
-        _tidy(self._folder / "best")
         self._last = tf.train.CheckpointManager(checkpoint, str(self._folder / "last"), 2)
-        self._best = tf.train.CheckpointManager(checkpoint, str(self._folder / "best"), 1)
         if not self.latest:
             return self.save()
         names = tf.train.load_checkpoint(self.latest).get_variable_to_shape_map()
@@ -204,8 +199,3 @@ class Checkpoints:
         if not self.latest or update != self.latest_update():
             self.latest = self._last.save(update, options=self._options)
         self._saved_at = time.monotonic()
-
-    def save_best(self, error: float) -> None:
-        """Saves the state as the best, with its validation error."""
-        self.best_error.assign(error)
-        self._best.save(int(self.trainer.update), options=self._options)

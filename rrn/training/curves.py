@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # only drawing needs it
 Lines = Sequence[Mapping[str, Any]]  # of metrics.jsonl
 Plots = dict[str, dict[str, list[tuple[int, float]]]]  # title -> curve's name -> (update, value)
 
-NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage", "ended_early"}
+NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage"}
 NO_METRICS |= {"validation_error"}  # which is one of them
 MEMORY = "peak_memory/"  # of a run, too, and no metric
 SUMMARIES, SUMMARY = ("all", "mean"), {"color": "black", "linestyle": "--", "linewidth": 1}

@@ -152,8 +152,6 @@ def _write_results(
     setup.workdir.path.mkdir(parents=True, exist_ok=True)
     setup.workdir.write_json("results.json", written)
     print(setup.report.table(results))
-    for stage, update in made.get("ended_early", {}).items():
-        print(f"stage {stage} ended early, at update {update:,}")
     print(f"{name}, {split} split of {evaluated}, {examples:,} examples")
     if notes:
         print(f"trained on {data.attributes.get('file', data.path)}: {notes}")

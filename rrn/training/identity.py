@@ -21,7 +21,6 @@ import rrn
 RUN = "run"  # beside the config's fields: the data's digest and the program
 FREE = "evaluate", "variables"  # fields on which no result of training depends
 PROGRAM = "run.commit", "run.rrn", "run.tensorflow"  # may differ, and that is said
-PATIENCE = "train.patience"  # may differ: a run may wait longer, as it may have more updates
 LENGTH = re.compile(r"train\.stages\.(\d+)\.num_updates")
 
 
@@ -71,7 +70,7 @@ def differences(
       may_be_longer: whether this run may have more updates in its last stage.
 
     Returns:
-      A line for each difference; none of the program's, the patience's, or of free fields.
+      A line for each difference; none of the program's, or of free fields.
     """
     there, wanted = _compared(there), _compared(wanted)
     if may_be_longer and (length := _length_field(wanted)):
@@ -120,7 +119,7 @@ def _length_field(fields):
 
 def _compared(run):
     fields = flatten(json.loads(json.dumps(of_parts(run))))  # tuples are lists there
-    return {name: value for name, value in fields.items() if name not in (*PROGRAM, PATIENCE)}
+    return {name: value for name, value in fields.items() if name not in PROGRAM}
 
 
 def _lines(there, wanted):

@@ -142,21 +142,13 @@ class Progress:
         """Reports the first update of a stage, in whose time XLA has compiled it."""
         report_compilation(f"stage {stage}", time.monotonic() - self._reported_at)
 
-    def validation(
-        self, update: int, loss: float, results: Results, ended_early: str | None = None
-    ) -> None:
-        """Reports a validation.
-
-        Args:
-          loss: the mean over the examples and all steps.
-          ended_early: the stage that it ends for lack of patience.
-        """
+    def validation(self, update: int, loss: float, results: Results) -> None:
+        """Reports a validation; its loss is the mean over the examples and all steps."""
         line = {
             "split": "valid",
             "mean_loss": loss,
             "validation_error": results.error,
             **results.metrics,
-            **({"ended_early": ended_early} if ended_early else {}),
         }
         self._write(update, line, "valid")
         numbers = "  ".join(

@@ -27,9 +27,9 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
       is known of theirs: "of", what their "error" is, and of a run's own the number of validations,
       "count", and the "best_error" of them with its "best_update"; of a run's own
       "training_seconds", without the times in which it was stopped, "examples_per_second", the
-      median, "peak_memory" in bytes (see `rrn.distribute.devices.peak_memory`), and "ended_early",
-      the updates at which stages ended for lack of patience; "devices", and what is "lacking" where
-      CPU devices stand in for GPUs; the "processor", the "gpus", and versions.
+      median, and "peak_memory" in bytes (see `rrn.distribute.devices.peak_memory`); "devices", and
+      what is "lacking" where CPU devices stand in for GPUs; the "processor", the "gpus", and
+      versions.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     devices = list(setup.machines.evaluation_devices)
@@ -74,7 +74,6 @@ def _of_training(lines):
         "training_seconds": sum(ends),
         "examples_per_second": rates[len(rates) // 2],
         "peak_memory": {n.removeprefix(MEMORY): max(_numbers(lines, n), default=0) for n in names},
-        "ended_early": ended_early(lines),
     }
 
 
@@ -85,26 +84,6 @@ def seconds_so_far(lines: Sequence[Mapping[str, Any]]) -> float:
       lines: of metrics.jsonl.
     """
     return (_numbers(lines, "seconds") or [0.0])[-1]
-
-
-def ended_early(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Finds the stages that have ended for lack of patience, and have not gone on with more of it.
-
-    Args:
-      lines: of metrics.jsonl.
-
-    Returns:
-      Stage -> the update at which it ended.
-    """
-    ended = {}
-    for line in lines:
-        if "ended_early" in line:
-            ended[line["ended_early"]] = line["update"]
-        elif "split" not in line and "stage" in line:
-            ended.pop(line["stage"], None)
-        elif "split" not in line:  # the only stage goes on
-            ended.clear()
-    return ended
 
 
 def _numbers(lines, name):
@@ -160,8 +139,6 @@ def in_words(made: Made) -> list[str]:
         said.append(f"Training took {minutes:,.1f} minutes, at {rate:,.0f} examples/s")
         if made.get("peak_memory"):
             said[-1] += f", and at most {format_memory(made['peak_memory'])} of memory"
-        for stage, update in made.get("ended_early", {}).items():
-            said.append(f"Stage {stage} ended early, at update {update:,}")
     hardware = "; ".join([*made["gpus"], made["processor"]])
     said.append(f"Evaluated on {', '.join(made['devices'])} of {hardware}")
     commit = f" at commit {made['commit']}" if made["commit"] else ""

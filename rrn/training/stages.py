@@ -7,7 +7,6 @@ objectives. Here they have the task's variables, and optimizers with slots.
 import operator
 from collections.abc import Sequence
 
-import numpy as np
 import tensorflow as tf
 
 from rrn import config, optimizers
@@ -132,40 +131,6 @@ class Plan(tf.Module):
     def finished(self, update: int) -> Stage | None:
         """Finds the stage whose last update was the one with this number; None if there is none."""
         return next((s for s in self.stages if s.first + s.num_updates == update), None)
-
-
-class Patience(tf.Module):
-    """Counts the validations of a stage since its lowest error; see `rrn.config.Train.patience`.
-
-    It is saved with the run, which decides the same when it goes on.
-
-    Attributes:
-      lowest: the stage's lowest validation error.
-      waited: how many validations have come since, none of them with a lower one.
-    """
-
-    def __init__(self):
-        super().__init__(name="patience")
-        infinite = tf.constant(np.inf, tf.float64)
-        self.lowest = tf.Variable(infinite, trainable=False, name="lowest")
-        self.waited = tf.Variable(tf.zeros([], tf.int64), trainable=False, name="waited")
-
-    def begin(self) -> None:
-        """Forgets all errors, since another stage's may be of another kind."""
-        self.lowest.assign(np.inf)
-        self.waited.assign(0)
-
-    def take(self, error: float) -> None:
-        """Counts a validation."""
-        if error < self.lowest.numpy():
-            self.lowest.assign(error)
-            self.waited.assign(0)
-        else:
-            self.waited.assign_add(1)
-
-    def lost(self, limit: int) -> bool:
-        """Tells whether so many validations were in vain; never if it is 0."""
-        return 0 < limit <= int(self.waited)
 
 
 def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable]) -> Optimizer:

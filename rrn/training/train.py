@@ -17,7 +17,7 @@ from rrn.training.inspect import write_variables
 from rrn.training.machines import make_machines
 from rrn.training.profiling import Profile
 from rrn.training.progress import Progress, StopRequest
-from rrn.training.provenance import ended_early, seconds_so_far
+from rrn.training.provenance import seconds_so_far
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
 from rrn.training.trainer import Trainer
@@ -129,7 +129,7 @@ class Training:
         drawn, settings, compiled = int(trainer.update), None, set()
         if trainer.shares() and not drawn:  # the first batches are drawn by error, too
             self.validate()
-        while not stop.requested and (num_done := self._go_on_at()) < plan.num_updates:
+        while not stop.requested and (num_done := int(trainer.update)) < plan.num_updates:
             if (num_done, trainer.input_settings()) != (drawn, settings):
                 settings = trainer.input_settings()
                 inputs = self.setup.inputs(self.arrays, num_done, **settings)
@@ -159,26 +159,6 @@ class Training:
                 checkpoints.save()
         checkpoints.save()
 
-    def _go_on_at(self):
-        """The update at which training goes on, behind what is left of a stage that ends early."""
-        trainer, plan, patience = self.trainer, self.trainer.plan, self.checkpoints.patience
-        num_done, limit = int(trainer.update), self.config.patience
-        stage, left = plan.stage(num_done), plan.updates_left(num_done)
-        waits_too_long = stage.first < num_done and left and patience.lost(limit)
-        if waits_too_long and stage.name not in ended_early(self.setup.workdir.metrics()):
-            # The run waited longer before it was stopped: a validation says that the stage ends.
-            self.validate()
-            waits_too_long = patience.lost(limit)
-        if waits_too_long:
-            why = f"train.patience={limit}: its lowest error stays {float(patience.lowest):.4g}"
-            print(f"update {num_done}  stage {stage.name} ends by {why}", flush=True)
-            num_done += left
-            if num_done < plan.num_updates:
-                trainer.update.assign(num_done)
-        if num_done == plan.stage(num_done).first:
-            patience.begin()
-        return num_done
-
     def _until_pause(self, num_done):
         """How many updates come before something else is to be done."""
         config = self.config
@@ -206,12 +186,8 @@ class Training:
             num_done = int(trainer.update)
             if not np.isfinite([loss, results.error, *results.group_errors.values()]).all():
                 raise self._not_finite(num_done, "the validation's loss or error")
-            checkpoints.patience.take(results.error)
-            ended, early = trainer.plan.finished(num_done), None
-            if not ended and checkpoints.patience.lost(self.config.patience):
-                ended = trainer.plan.stage(num_done)
-                early = ended.name
-            self.progress.validation(num_done, loss, results, early)
+            ended = trainer.plan.finished(num_done)
+            self.progress.validation(num_done, loss, results)
             if trainer.sampler:
                 trainer.sampler.take(results)
                 self.progress.shares(num_done, trainer.shares(), self.evaluator.report.group_name)
@@ -224,7 +200,7 @@ class Training:
             if setup.stages and ended:
                 save_weights(setup.stage_weights(ended.name), *contents)
         if best:
-            checkpoints.save_best(error)
+            checkpoints.best_error.assign(error)
 
     def _not_finite(self, update, what):
         return FloatingPointError(

@@ -9,8 +9,7 @@
                     bytes, so far: of each GPU, or of the process), "loss", ...}, means since the
                     line before, and in stages "stage"; validation: {"update", "run",
                     "seconds", "split": "valid", "mean_loss" (over all steps), "validation_error"
-                    (by which the best weights are chosen), the task's metrics}, and "ended_early",
-                    the stage that ends for lack of patience
+                    (by which the best weights are chosen), the task's metrics}
     validation.jsonl  what a cluster's evaluator found: {"update", "run", "split": "valid",
                     "mean_loss", "validation_error", the task's metrics}
     results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
@@ -20,7 +19,7 @@
     variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
                     "readers": {tower: reads an update}}]
     activations.json  the towers' own tensors: [{"tower", "name", "shape", "dtype", "device"}]
-    checkpoints/    the last states of training, and the best (`tf.train.Checkpoint`)
+    checkpoints/    the last states of training (`tf.train.Checkpoint`)
     weights.h5      the best weights, with what makes the model again; in stages the last ones
     saved_model/    the model as --mode export writes it
     weights_*.h5    the weights at the end of each stage
@@ -232,8 +231,7 @@ class Workdir:
           ValueError: it has written, and its config or all of its last checkpoints are gone.
         """
         states = [*self.path.glob("checkpoints/last/ckpt-*.index")]
-        written = [*states, *self.path.glob("checkpoints/best/ckpt-*.index")]
-        written += [*self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
+        written = [*states, *self.path.glob("weights*.h5"), *self.path.glob("metrics.jsonl")]
         config = [*self.path.glob("config.json")]
         for name, there in ("config.json", config), ("checkpoints/last", states):
             if written and not there:
@@ -349,7 +347,7 @@ def _longest_rising(numbers):
 def _is_metric(item):
     """Whether a line of metrics may have such a name and value."""
     name, value = item
-    if name in ("split", "stage", "ended_early", RUN):
+    if name in ("split", "stage", RUN):
         return isinstance(value, str)
     values = value if isinstance(value, list) else [value]
     return all(number is None or isinstance(number, int | float) for number in values)

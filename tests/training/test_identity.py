@@ -34,8 +34,6 @@ def test_what_makes_a_run_another():
     assert differences(one, identity(FIELDS, "d2")) == ["  run.data_sha256: d1 there, d2 wanted"]
     other = {**one, "run": {**one["run"], "commit": "c2", "tensorflow": "9"}}
     assert differences(one, other) == [] and digest(one) == digest(other)
-    patient = identity({**FIELDS, "train": {**FIELDS["train"], "patience": 3}}, "d1")
-    assert differences(one, patient) == [] and digest(one) == digest(patient)
     assert [line.split()[0] for line in program_differences(one, other)] == [
         "run.commit:",
         "run.tensorflow:",
@@ -95,7 +93,6 @@ def without_run(attributes):
 @pytest.mark.slow
 def test_a_run_without_its_last_checkpoints_does_not_begin_anew(copied):
     shutil.rmtree(copied.workdir / "checkpoints/last")
-    assert list((copied.workdir / "checkpoints/best").glob("*.index"))
     with pytest.raises(ValueError, match=r"checkpoints/last: gone, .*--restart"):
         run(copied)
     assert not (copied.workdir / "earlier-1").exists()

@@ -19,7 +19,6 @@ from rrn.training import Request, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.files import read_files
 from rrn.training.machines import make_machines
-from rrn.training.provenance import ended_early
 from rrn.training.setup import set_up
 from rrn.training.stages import stage_names
 from rrn.training.train import Training
@@ -61,7 +60,6 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
     assert all(row["peak_memory/process"] > 2**27 for row in rows if "split" not in row)
     made = json.loads((tmp_path / "results.json").read_text())["made"]
     assert made["peak_memory"] == {"process": rows[-2]["peak_memory/process"]}
-    assert made["ended_early"] == {}
 
 
 @pytest.mark.parametrize("jit", ["off", "on"])
@@ -89,7 +87,7 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
     trainer = types.SimpleNamespace(update=update, averages=None, sampler=None)
-    progress = types.SimpleNamespace(validation=lambda update, loss, metrics, ended_early: None)
+    progress = types.SimpleNamespace(validation=lambda update, loss, metrics: None)
     evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
     checkpoints.track(tf.train.Checkpoint(update=update))
     trainer.plan = types.SimpleNamespace(finished=lambda update: None)
@@ -184,77 +182,6 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
     last.track(trainer)
     assert trainer.not_finite() == []
     assert not (tmp_path / "weights.h5").exists()
-
-
-class Killed(Exception):
-    pass
-
-
-# The errors at the updates 3, 6, ...; the stage that ends at update 12 loses patience in a
-# validation that ends it anyway, and what is low for one stage is not low for the next one.
-ERRORS = [3.0, 2.0, 2.0, 2.5, 9.0, 8.0, 8.0, 9.0, 9.0, 9.0]
-
-
-def train_patiently(folder, killed_after=None, **fields):
-    """Trains until update `killed_after`; returns the updates from which batches were drawn."""
-    drawn = []
-
-    def make_updates(trainer):
-        def train(num_updates):
-            if int(trainer.update) == killed_after:
-                raise Killed
-            trainer.update.assign_add(num_updates)
-            return {"loss": 1.0}, -1
-
-        use = lambda inputs, settings: drawn.append(int(trainer.update))  # noqa: E731
-        return types.SimpleNamespace(use=use, train=train, batch_size=2)
-
-    def evaluate(trainer):
-        return Results(metrics={}, error=ERRORS[int(trainer.update) // 3 - 1]), 0.0
-
-    training = line_training(folder, evaluate, make_updates, **fields)
-    training.run(types.SimpleNamespace(requested=False))
-    return training, drawn
-
-
-@pytest.mark.parametrize("killed", [(), (7, 12, 28)])
-def test_a_stage_that_gets_no_better_ends_early_and_the_next_one_begins(tmp_path, killed, capsys):
-    numbers = {"first": 12, "second": 15, "third": 3}
-    stages = [{"name": name, "num_updates": number} for name, number in numbers.items()]
-    for update in killed:
-        with pytest.raises(Killed):
-            train_patiently(tmp_path, update, stages=stages, patience=2)
-    training, drawn = train_patiently(tmp_path, stages=stages, patience=2)
-    assert training.trainer.update == 30 and drawn[-1] == (27 if not killed else 28)
-    lines = training.setup.workdir.metrics()
-    assert [line["update"] for line in lines if "split" in line] == [*range(3, 25, 3), 30]
-    assert ended_early(lines) == {"second": 24}
-    said = "update 24  stage second ends by train.patience=2: its lowest error stays 8\n"
-    assert said in capsys.readouterr().out
-    for stage, update in ("first", 12), ("second", 24), ("third", 30):
-        with h5py.File(tmp_path / f"weights_{stage}.h5") as file:
-            assert file.attrs["update"] == update
-
-
-def test_a_run_that_ended_early_stays_ended_until_it_may_wait_longer(tmp_path):
-    for patience, end in (1, 9), (1, 9), (3, 15), (0, 30):
-        training, _ = train_patiently(tmp_path, num_updates=30, patience=patience)
-        assert training.trainer.update == training.checkpoints.latest_update() == end
-        expected = {"train": end} if patience else {}
-        assert ended_early(training.setup.workdir.metrics()) == expected
-    with h5py.File(tmp_path / "weights.h5") as file:
-        assert file.attrs["update"] == 9  # the last of those with the lowest error
-
-
-@pytest.mark.parametrize("update", [13, 18])
-def test_a_run_that_goes_on_with_less_patience_says_where_it_ended(tmp_path, update):
-    stages = [{"name": "first", "num_updates": 21}, {"name": "second", "num_updates": 3}]
-    with pytest.raises(Killed):
-        train_patiently(tmp_path, update, stages=stages)
-    training, _ = train_patiently(tmp_path, stages=stages, patience=1)
-    assert ended_early(training.setup.workdir.metrics()) == {"first": update}
-    with h5py.File(tmp_path / "weights_first.h5") as file:
-        assert file.attrs["update"] == update
 
 
 def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_path):

@@ -131,7 +131,7 @@ def test_a_config_that_is_damaged_is_named(workdir):
 
 @pytest.mark.parametrize(
     "written",
-    ["metrics.jsonl", "weights.h5", "weights_first.h5", "checkpoints/best/ckpt-4.index"],
+    ["metrics.jsonl", "weights.h5", "weights_first.h5"],
 )
 def test_a_run_without_its_checkpoints_or_its_config_does_not_begin_anew(workdir, written):
     (workdir / written).parent.mkdir(parents=True, exist_ok=True)
