@@ -20,9 +20,7 @@ Modules:
   keras: any module as a Keras layer; imported by itself
   main: the program
   __main__: the command `rrn`, and `python -m rrn`
-  compare: one page for several runs: a program
   sweep: several seeds and settings of a config, and their mean results: a program
-  doctor: which devices TensorFlow can use here, and what is missing: a program
   hardware: what a machine has, and what TensorFlow needs on its GPUs
   lazy: packages whose imports of TensorFlow wait until a name is used
   fast_start: what programs import first: TensorFlow without Keras

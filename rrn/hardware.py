@@ -1,4 +1,4 @@
-"""The hardware of this machine, and what TensorFlow needs on its GPUs, without TensorFlow."""
+"""The processor and the GPUs of this machine, without TensorFlow."""
 
 import ctypes
 import functools
@@ -17,17 +17,12 @@ WITHOUT_BFLOAT16 = {
     *("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"),
     *("AVX512_CORE", "AVX512_CORE_VNNI"),
 }
-INSTRUCTIONS = {  # in /proc/cpuinfo -> in words
+INSTRUCTIONS = {  # flag in /proc/cpuinfo -> name
     "avx2": "AVX2",
     "avx512f": "AVX-512",
     "avx512_bf16": "AVX-512's bfloat16 products",
     "amx_bf16": "AMX's bfloat16 products",
 }
-
-
-def describe_machine() -> tuple[str, list[str]]:
-    """Describes the processor, and each of NVIDIA's GPUs."""
-    return processor_in_words(read_text("/proc/cpuinfo")), find_nvidia()[1]
 
 
 @functools.cache
@@ -47,9 +42,7 @@ def multiplies_bfloat16_faster() -> bool:
 @functools.cache
 def faster_type() -> str:
     """Names the type in which this machine multiplies faster: bfloat16 if it has a usable GPU."""
-    driver, gpus = find_nvidia()
-    faster = multiplies_bfloat16_faster() or (driver and gpus)
-    return "bfloat16" if faster else "float32"
+    return "bfloat16" if multiplies_bfloat16_faster() or describe_gpus() else "float32"
 
 
 def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
@@ -71,47 +64,38 @@ def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
     return None
 
 
-def processor_in_words(cpuinfo: str) -> str:
-    """Says what the processor is and can do, from the text of /proc/cpuinfo."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count()
-    found = _fields(cpuinfo)
-    flags = found.get("flags", "").split()
-    has = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
-    lacks = [words for flag, words in INSTRUCTIONS.items() if flag not in flags]
-    groups = {"with": has, "without": lacks}
-    can = "; ".join(f"{word} {', '.join(names)}" for word, names in groups.items() if names)
-    can = can if flags else "whose instructions are not known"
-    return f"{cores} cores of {found.get('model name', platform.machine())}, {can}"
+def describe_processor() -> str:
+    """Says what the processor is and can do, and how many of its cores this process may use."""
+    fields = _fields(read_text("/proc/cpuinfo"))
+    flags = fields.get("flags", "").split()
+    can = [words for flag, words in INSTRUCTIONS.items() if flag in flags]
+    name = fields.get("model name", platform.machine())
+    return ", ".join([f"{count_cores()} cores of {name}", *can])
+
+
+def count_cores() -> int:
+    """Counts the cores that this process may use, which a container or `taskset` may limit."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def describe_gpus() -> list[str]:
+    """Describes NVIDIA's GPUs, if there is a driver: by nvidia-smi, or by the driver's files."""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True)
+        if gpus := [line for line in done.stdout.splitlines() if ", " in line]:
+            return gpus
+    except (OSError, subprocess.SubprocessError):
+        pass
+    texts = map(read_text, sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")))
+    models = [re.search(r"Model:\s*(.*)", text) for text in texts]
+    return [model[1] if model else "a GPU" for model in models]
 
 
 def _fields(cpuinfo):
     """The "model name" and the "flags" in the text of /proc/cpuinfo, as far as it has them."""
     return dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
-
-
-def find_nvidia(root: Path = Path("/")) -> tuple[str | None, list[str]]:
-    """Finds NVIDIA's driver and GPUs: by nvidia-smi, by the driver's files, or on the PCI bus.
-
-    Returns:
-      (the driver's version, None if there is none; a text for each GPU).
-    """
-    query = ["nvidia-smi", "--query-gpu=driver_version,name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True)
-        if rows := [line.split(", ", 1) for line in done.stdout.splitlines() if ", " in line]:
-            return rows[0][0], [gpu for _, gpu in rows]
-    except (OSError, subprocess.SubprocessError):
-        pass
-    version = read_text(root / "proc/driver/nvidia/version")
-    if driver := re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", version):
-        texts = map(read_text, sorted(root.glob("proc/driver/nvidia/gpus/*/information")))
-        models = [re.search(r"Model:\s*(.*)", text) for text in texts]
-        return driver[1], [(model and model[1]) or "a GPU" for model in models]
-    displays = [path.parent for path in sorted(root.glob("sys/bus/pci/devices/*/class"))]
-    displays = [path for path in displays if read_text(path / "class").startswith("0x03")]
-    nvidias = [path for path in displays if read_text(path / "vendor").strip() == "0x10de"]
-    return None, [f"the PCI device {path.name}" for path in nvidias]
 
 
 def library_names(cuda: str, cudnn: str | None) -> list[str]:
@@ -148,24 +132,6 @@ def open_library(name: str, folder: str) -> tuple[str, str]:
         files = [file for file in opened if Path(file).name.startswith(stem)]
         return (place if place in places else (files or [name])[0]), ""
     return "", wrong
-
-
-def find_tools(folder: str) -> dict[str, str]:
-    """Finds what XLA needs to compile for a GPU, where it looks and in this order.
-
-    Returns:
-      Name -> path, "" if it was not found.
-    """
-    flag = re.findall(r"--xla_gpu_cuda_data_dir=(\S+)", os.environ.get("XLA_FLAGS", ""))
-    first = Path(flag[-1] if flag else "cuda_sdk_lib")
-    packages = Path(folder).parent / "nvidia"
-    roots = [Path("/usr/local/cuda"), Path("/opt/cuda"), packages / "cuda_nvcc", packages / "cu13"]
-    roots.append(Path(folder, "cuda"))
-    programs = [first / "bin", *map(Path, os.get_exec_path()), *(root / "bin" for root in roots)]
-    ptxas = [str(path / "ptxas") for path in programs if os.access(path / "ptxas", os.X_OK)]
-    libraries = [root / "nvvm/libdevice/libdevice.10.bc" for root in (first, *roots)]
-    libdevice = [str(path) for path in libraries if path.exists()]
-    return {"ptxas": (ptxas or [""])[0], "libdevice.10.bc": (libdevice or [""])[0]}
 
 
 def read_text(path: str | Path) -> str:

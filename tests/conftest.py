@@ -1,8 +1,11 @@
-"""Fixtures that several rooms' tests share."""
+"""Fixtures that several packages' tests share."""
 
 import collections
+import ctypes
 import fcntl
 import gc
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,18 +48,30 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def real_data(folder: str, name: str) -> Path:
-    """The file in this checkout's data/ or in a folder shared by several checkouts."""
-    for path in (ROOT / "data" / name, ROOT.parent / "shared" / "data" / folder / name):
-        if path.exists():
-            return path
-    pytest.skip(f"data/{name} is not there")
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Frees the graphs of a module's tests after its last one, so that a worker stays small."""
+    if nextitem is None or item.module is not nextitem.module:
+        tf = sys.modules.get("tensorflow")
+        if tf is not None:
+            tf.keras.backend.clear_session()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def real_data(name: str) -> Path:
+    """The file in this checkout's data/ or in the folder that RRN_ARCHIVES names, at any depth."""
+    paths = [ROOT / "data" / name]
+    if archives := os.environ.get("RRN_ARCHIVES"):
+        paths += Path(archives).rglob(name)
+    found = next((path for path in paths if path.exists()), None)
+    return found or pytest.skip(f"{name} is in neither data/ nor the folder RRN_ARCHIVES")
 
 
 @pytest.fixture(scope="session")
 def babi_archive() -> Path:
     """The real bAbI archive; tests that need it are skipped where it is not."""
-    return real_data("babi", "tasks_1-20_v1-2.tar.gz")
+    return real_data("tasks_1-20_v1-2.tar.gz")
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +108,7 @@ def simulated_babi_h5(prepare_once) -> Path:
 @pytest.fixture(scope="session")
 def sudoku_clues() -> Path:
     """The real list of 17-clue puzzles; tests that need it are skipped where it is not."""
-    return real_data("sudoku", "sudoku17.txt.gz")
+    return real_data("sudoku17.txt.gz")
 
 
 @pytest.fixture(scope="session")
@@ -188,3 +203,59 @@ def small_sudoku_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sizes = ["--train_per_level=4", "--valid_per_level=2", "--test_per_level=2"]
     assert main(["sudoku", "--generate", "40", *sizes, "--out", str(path)]) == 0
     return path
+
+
+SMALL_DATA = {  # task -> the fixture with a small file of its data
+    "ages": "ages_h5",
+    "babi": "small_babi_h5",
+    "classification": "small_digits_h5",
+    "completion": "small_scenes_h5",
+    "pretty_clevr": "small_scenes_h5",
+    "sudoku": "small_sudoku_h5",
+    "triplet": "small_digits_h5",
+}
+
+
+@pytest.fixture(scope="session")
+def small_data(request):
+    """A function: an experiment -> the path of a small prepared file of its task."""
+
+    def find(config) -> Path:
+        name = SMALL_DATA[config.task]
+        if config.task == "babi" and config.model.augment:  # needs every name in some story
+            name = "simulated_babi_h5"
+        elif Path(config.data.path).stem == "mnist":
+            name = "small_digits_h5"
+        return request.getfixturevalue(name)
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory, worker_id, small_data):
+    """A function: a file of configs/ -> the folder of a run of its recipe `test`.
+
+        folder = trained_run("babi.py")
+
+    The network is made smaller (`tests.helpers.shrink`), and trained on small data, on one CPU
+    device, in this process. Each file is trained once, by the first worker that needs it. Tests
+    read the folder; one that changes it copies it first.
+    """
+    from rrn.config import replace
+    from rrn.training import Request, run
+    from tests.helpers import load_config, shrink
+
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent
+
+    def train(file: str) -> Path:
+        folder = base / f"trained_{Path(file).stem}"
+        with (base / f"{folder.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "results.json").exists():
+                config = shrink(load_config(file, "test"))
+                config = replace(config, data={"path": str(small_data(config))})
+                run(Request(config, file, folder, devices="cpu"))
+        return folder
+
+    return train

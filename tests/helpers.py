@@ -27,6 +27,24 @@ def load_config(file, variant=""):
     return module.get_config(variant)
 
 
+# What takes long to trace or to compute, and makes no difference to which stage trains what: field
+# of `model`, or a stage's option -> the most of it. VGG19 needs gigabytes in its own width.
+MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_facts": 8}
+
+
+def shrink(config):
+    """Cuts the fields of `MOST`, in the model and in the options of every stage."""
+
+    def cut(fields):
+        return {n: min(value, MOST[n]) for n, value in fields.items() if n in MOST}
+
+    stages = [
+        replace(stage, options={**stage.options, **cut(stage.options)})
+        for stage in config.train.stages
+    ]
+    return replace(config, model=cut(dict(config.model)), train={"stages": stages})
+
+
 def make_small(config, path):
     """Sizes at which bAbI on the small file traces fast."""
     config = replace(config, data={"path": str(path)})

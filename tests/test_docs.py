@@ -32,7 +32,6 @@ from rrn.training.evaluation import Evaluator
 from tests.fuzz.__main__ import parser as fuzz_parser
 from tests.helpers import CPUS, load_config, make_trainer
 from tests.kills import parser as kills_parser
-from tests.together import parser as together_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -339,7 +338,7 @@ def commands(*start):
 def test_every_command_is_of_a_program_that_is_tried_here():
     modules = r"data_prep|rrn\.models\.(publish|hub)|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
-    modules += r"|rrn\.(compare|doctor|sweep)|tests\.(fuzz|kills|together)"
+    modules += r"|rrn\.sweep|tests\.(fuzz|kills)"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
     for document in DOCUMENTS:
         for words in commands_of(document):
@@ -386,11 +385,6 @@ def test_the_campaign_takes_every_command(arguments):
 @pytest.mark.parametrize("arguments", commands("python", "-m", "tests.kills"), ids=" ".join)
 def test_the_kills_take_every_command(arguments):
     assert kills_parser().parse_args(arguments).kills > 0
-
-
-@pytest.mark.parametrize("arguments", commands("python", "-m", "tests.together"), ids=" ".join)
-def test_two_at_once_takes_every_command(arguments):
-    assert together_parser().parse_args(arguments).rounds > 0
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.models.publish"), ids=" ".join)

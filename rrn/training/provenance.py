@@ -7,7 +7,7 @@ from typing import Any
 
 from rrn.distribute.devices import format_memory, lacking_gpus
 from rrn.files.weights_file import Weights
-from rrn.hardware import describe_machine
+from rrn.hardware import describe_gpus, describe_processor
 from rrn.training.curves import MEMORY
 from rrn.training.identity import program
 from rrn.training.setup import Setup
@@ -33,7 +33,6 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     devices = list(setup.machines.evaluation_devices)
-    processor, gpus = describe_machine()
     return {
         "date": now.isoformat(timespec="seconds"),
         "weights": weights.sha256(),
@@ -42,8 +41,8 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
         **_of_training(lines),
         "devices": devices,
         "lacking": lacking_gpus(setup.request.devices, devices),
-        "processor": processor,
-        "gpus": gpus,
+        "processor": describe_processor(),
+        "gpus": describe_gpus(),
         "python": platform.python_version(),
         **program(),
     }

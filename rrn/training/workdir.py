@@ -25,7 +25,6 @@
     weights_*.h5    the weights at the end of each stage
     figures/*.png   the results, and over the updates those of training.png and validation.png
     report.html     all of this to look at in a browser, and examples step by step, in one file;
-                    `python -m rrn.compare` makes one page of several runs
     events/         TensorBoard's scalars, in update_*/ the graphs of `--mode variables`, and in
                     plugins/profile/ what --profile has recorded
 

@@ -19,7 +19,6 @@ BLANK = "." * 81
         (["main.py", "--mode=export", "--weights=pretrained/babi.h5"], "tensorflow"),
         (["-m", "rrn"], "absl"),
         (["-m", "data_prep", "ages"], "numpy"),
-        (["-m", "rrn.doctor"], "ctypes"),
         (["-m", "rrn.models.publish", "weights.h5", "--out=x"], "h5py"),
         (["-m", "rrn.tasks.sudoku", BLANK], "numpy"),
         (["-m", "rrn.tasks.sudoku", BLANK], "tensorflow"),
