@@ -21,7 +21,7 @@ Variants; accuracy in percent at distances from 0 on, one seed:
 from typing import Any
 
 from rrn.config import Constant, Cosine, Data, Evaluate, Experiment, Muon, Stage, Train, replace
-from rrn.recipes import look_up, shorten
+from rrn.config_file import look_up, shorten
 from rrn.tasks import ages
 
 COSINE = Cosine(warmup_updates=200)

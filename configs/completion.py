@@ -33,7 +33,7 @@ from rrn.config import (
     Train,
     replace,
 )
-from rrn.recipes import look_up
+from rrn.config_file import look_up
 from rrn.tasks import completion
 
 Stages = tuple[Stage, ...]

@@ -28,7 +28,7 @@ from rrn.config import (
     Train,
     replace,
 )
-from rrn.recipes import look_up, shorten
+from rrn.config_file import look_up, shorten
 from rrn.tasks import classification
 
 

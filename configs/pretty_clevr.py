@@ -26,7 +26,7 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
 """
 
 from rrn.config import Cosine, Data, Evaluate, Experiment, Muon, Train, replace
-from rrn.recipes import look_up, shorten
+from rrn.config_file import look_up, shorten
 from rrn.tasks import pretty_clevr
 
 

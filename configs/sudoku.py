@@ -61,7 +61,7 @@ from rrn.config import (
     Train,
     replace,
 )
-from rrn.recipes import look_up
+from rrn.config_file import look_up
 from rrn.tasks import sudoku
 
 

@@ -13,7 +13,7 @@ Variants:
 """
 
 from rrn.config import Cosine, Data, Evaluate, Experiment, Train, replace
-from rrn.recipes import look_up, shorten
+from rrn.config_file import look_up, shorten
 from rrn.tasks import triplet
 
 

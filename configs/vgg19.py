@@ -17,7 +17,7 @@ Variants:
 """
 
 from rrn.config import Data, Evaluate, Experiment, Exponential, RMSProp, Train, replace
-from rrn.recipes import look_up, shorten
+from rrn.config_file import look_up, shorten
 from rrn.tasks import classification
 
 

@@ -16,7 +16,6 @@ Modules:
   order: sums in one order, the same bits on a CPU
   settings: what settings are: values that are checked when they are made
   config_file: a config file, and what the command line changes
-  recipes: what the files of configs/ are made with
   keras: any module as a Keras layer; imported by itself
   main: the program
   __main__: the command `rrn`, and `python -m rrn`

@@ -1,4 +1,4 @@
-"""The config of a run: what `get_config` of a file gives, changed by the command line.
+"""Config files: what they are made with, and what the command line changes.
 
 Needs no TensorFlow.
 """
@@ -6,17 +6,18 @@ Needs no TensorFlow.
 import importlib.util
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from rrn.config import Experiment
+from rrn.config import Experiment, replace
 from rrn.data_prep import failures
 from rrn.settings import change, in_words
 
 PACKAGE = Path(__file__).resolve().parent
 FLAG = re.compile(r"--?config\.([^=]+)(?:=(.*))?", re.DOTALL)
+Recipe = Callable[[], Experiment]
 
 
 class UsageError(ValueError):
@@ -84,6 +85,37 @@ def find_file(path: str) -> str | None:
     # A wheel has the project's configs within rrn, a checkout beside it.
     places = [Path(), *([PACKAGE, PACKAGE.parent] if own else [])]
     return next((str(place / path) for place in places if (place / path).is_file()), None)
+
+
+def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
+    """Makes the `get_config` of a config file of these recipes: variant -> recipe.
+
+    It raises ValueError, which names the variants, for one that is not among them.
+    """
+
+    def get_config(variant: str = "") -> Experiment:
+        if variant not in recipes:
+            variants = ", ".join(name for name in recipes if name) or "none"
+            raise ValueError(f"variants are {variants}, got {variant!r}")
+        return recipes[variant]()
+
+    return get_config
+
+
+def shorten(config: Experiment, examples: int = 0) -> Experiment:
+    """Shortens a recipe to seconds; `examples` of each split are evaluated, all if it is 0."""
+    return replace(
+        config,
+        train={
+            "batch_size": 16,
+            "num_updates": 20,
+            "log_every_updates": 5,
+            "evaluate_every_updates": 20,
+            "checkpoint_every_updates": 10,
+            "validation_examples": examples,
+        },
+        evaluate={"examples": examples},
+    )
 
 
 def _execute(name):

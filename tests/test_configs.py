@@ -12,9 +12,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.config_file import read_config
+from rrn.config_file import look_up, read_config
 from rrn.files.data import read_prepared
-from rrn.recipes import look_up
 from rrn.tasks import create_task
 from tests.helpers import CPUS, ROOT, load_config, make_trainer, shrink
 

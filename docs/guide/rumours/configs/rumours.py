@@ -5,7 +5,7 @@ python main.py --config configs/rumours.py
 """
 
 from rrn.config import Data, Evaluate, Experiment, Train
-from rrn.recipes import look_up
+from rrn.config_file import look_up
 from rrn.tasks import rumours as task
 
 
