@@ -20,7 +20,6 @@ def split_pools(
       kinds: [puzzles] integers, equal for equivalent puzzles.
       sizes: the numbers of puzzles of the "test" and the "valid" pool. A pool becomes smaller where
         equivalent puzzles do not fit into it together. The rest are the "train" pool.
-      rng: the source of all random choices.
 
     Returns:
       pools: the indices of each split's puzzles, ascending. notes: the pools' sizes and how many
@@ -30,13 +29,13 @@ def split_pools(
       DataError: a pool is left empty.
     """
     _, kind, count = np.unique(kinds, return_inverse=True, return_counts=True)
-    place = rng.permutation(len(count))[kind]
-    ordered = place.argsort(kind="stable")
-    starts = np.flatnonzero(np.diff(place[ordered])) + 1
+    rank = rng.permutation(len(count))[kind]
+    ordered = rank.argsort(kind="stable")
+    starts = np.flatnonzero(np.diff(rank[ordered])) + 1
     chosen = {split: [] for split in SPLITS}
     for together in np.split(ordered, starts):
-        room = (s for s in sizes if len(chosen[s]) + len(together) <= sizes[s])
-        chosen[next(room, "train")].extend(together)
+        fitting = (s for s in sizes if len(chosen[s]) + len(together) <= sizes[s])
+        chosen[next(fitting, "train")].extend(together)
     pools = {split: np.sort(np.array(members, int)) for split, members in chosen.items()}
     if empty := [split for split in SPLITS if not len(pools[split])]:
         raise DataError(
@@ -58,7 +57,6 @@ def make_examples(
       puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
       solutions: [pool, 81] uint8.
       per_level: the number of examples of each level.
-      rng: the source of all random choices.
 
     Returns:
       "puzzle" [examples, 81] uint8, "solution" [examples, 81] uint8, "givens" [examples] uint8 and
@@ -74,8 +72,7 @@ def make_examples(
         relabelled = rng.permuted(digits, axis=1)
         solution = np.take_along_axis(relabelled, solutions[drawn] - 1, axis=1)
         levels.append((np.where(shown, solution, 0), solution, drawn))
-    puzzle, solution, drawn = (np.concatenate(parts) for parts in zip(*levels, strict=True))
-    return _by_givens(puzzle, solution, drawn)
+    return _by_givens(*map(np.concatenate, zip(*levels, strict=True)))
 
 
 def _by_givens(puzzle, solution, pool_puzzle):
@@ -91,15 +88,7 @@ def _by_givens(puzzle, solution, pool_puzzle):
 
 
 def as_they_are(puzzles: np.ndarray, solutions: np.ndarray) -> dict[str, np.ndarray]:
-    """Makes an example of each puzzle, without a change.
-
-    Args:
-      puzzles: [puzzles, 81] uint8, 0 for a blank.
-      solutions: [puzzles, 81] uint8.
-
-    Returns:
-      As of `make_examples`, and "pool" [puzzles, 81] uint8, as in the file's schema.
-    """
+    """Makes an example of each puzzle, without a change, and adds "pool", as in the schema."""
     return {**_by_givens(puzzles, solutions, np.arange(len(puzzles))), "pool": puzzles}
 
 
@@ -112,12 +101,8 @@ def mix(
     """Adds some of other examples, drawn at random, each at most once.
 
     Args:
-      examples, others: see `as_they_are`.
-      share: which share of all examples is to be of the others, above 0 and below 1.
-      rng: the source of all random choices.
-
-    Returns:
-      As of `as_they_are`.
+      examples, others: as of `as_they_are`.
+      share: the others' share of all examples, above 0 and below 1.
 
     Raises:
       DataError: there are too few of the others.
@@ -129,8 +114,8 @@ def mix(
             "at least 1 and at most all"
         )
     chosen = np.sort(rng.choice(len(others["givens"]), number, replace=False))
-    used, place = np.unique(others["pool_puzzle"][chosen], return_inverse=True)
-    added = others["puzzle"][chosen], others["solution"][chosen], len(examples["pool"]) + place
+    used, index = np.unique(others["pool_puzzle"][chosen], return_inverse=True)
+    added = others["puzzle"][chosen], others["solution"][chosen], len(examples["pool"]) + index
     own = (examples[name] for name in ("puzzle", "solution", "pool_puzzle"))
     both = [np.concatenate(pair) for pair in zip(own, added, strict=True)]
     pool = np.concatenate([examples["pool"], others["pool"][used]])

@@ -11,16 +11,12 @@ BATCH = 2048  # puzzles made at a time
 
 
 def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields batches of puzzles with 22 to 34 givens and their only solutions.
+    """Yields batches of puzzles, `count` in all, with 22 to 34 givens and their only solutions.
 
     The solver fills a grid and draws the digits that it tries. A number of givens is drawn for
     each grid, all from 22 to 34 equally likely. Then cells are blanked in random order where the
     solution stays the only one, until that number is reached or no further cell can be blanked.
     Few puzzles get below 24 givens.
-
-    Args:
-      count: the number of puzzles in all batches together.
-      rng: the source of all random choices.
 
     Yields:
       puzzles: [batch, 81] uint8, row by row, 0 for a blank. solutions: [batch, 81] uint8.
@@ -29,31 +25,14 @@ def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray,
         blank = np.zeros((min(count, BATCH), 81), np.uint8)
         solutions, _ = solve(blank, max_solutions=1, rng=rng)
         wanted = rng.integers(FEWEST, MOST + 1, size=len(solutions))
-        puzzles = blank_cells(solutions, wanted, rng)
+        puzzles = solutions.copy()
+        order = rng.permuted(np.tile(np.arange(81), (len(puzzles), 1)), axis=1)
+        for cell in order.T:
+            rows = np.flatnonzero(np.count_nonzero(puzzles, axis=1) > wanted)
+            fewer = puzzles[rows]
+            fewer[np.arange(len(rows)), cell[rows]] = 0
+            _, counts = solve(fewer)
+            puzzles[rows[counts == 1]] = fewer[counts == 1]
         fits = np.count_nonzero(puzzles, axis=1) <= MOST
         count -= np.count_nonzero(fits)
         yield puzzles[fits], solutions[fits]
-
-
-def blank_cells(
-    solutions: np.ndarray, wanted: np.ndarray | int, rng: np.random.Generator
-) -> np.ndarray:
-    """Blanks cells of solved grids in random order, where the solution stays the only one.
-
-    Args:
-      solutions: [puzzles, 81] uint8.
-      wanted: [puzzles] or for all, how many givens to stop at.
-      rng: the source of all random choices.
-
-    Returns:
-      [puzzles, 81] uint8. Where no further cell can be blanked there are more givens than wanted.
-    """
-    puzzles = solutions.copy()
-    order = rng.permuted(np.tile(np.arange(81), (len(puzzles), 1)), axis=1)
-    for cell in order.T:
-        rows = np.flatnonzero(np.count_nonzero(puzzles, axis=1) > wanted)
-        fewer = puzzles[rows]
-        fewer[np.arange(len(rows)), cell[rows]] = 0
-        _, counts = solve(fewer)
-        puzzles[rows[counts == 1]] = fewer[counts == 1]
-    return puzzles

@@ -7,7 +7,6 @@ import numpy as np
 
 from rrn.data_prep import DataError
 from rrn.data_prep.progress import Progress
-from rrn.data_prep.sudoku.puzzles import quoted
 from rrn.data_prep.sudoku.reading import Puzzles, read_files
 from rrn.data_prep.sudoku.schema import FEWEST_GIVENS
 from rrn.data_prep.sudoku.solver import search
@@ -18,39 +17,28 @@ BATCH = 8192  # puzzles solved between two reports of progress
 def read(paths: Sequence[Path], most_givens: int = 80) -> tuple[Puzzles, np.ndarray, np.ndarray]:
     """Returns the puzzles of lists, their solutions, and how hard they are.
 
-    Args:
-      paths: the lists; see `data_prep.sudoku.formats` for their forms.
-      most_givens: the most givens that a puzzle may have.
-
     Returns:
       puzzles: in the lists' order. solutions: [puzzles, 81] uint8. guesses: [puzzles] int64; see
       `data_prep.sudoku.solver.search`.
 
     Raises:
-      DataError: a list is not understood (see `read_files`), a puzzle has too few or too many
-        givens, or it does not have exactly one solution. The message names the first such line.
+      DataError: a list is not understood (see `read_files`), or a puzzle has fewer than 17 or more
+        than `most_givens` givens, or not exactly one solution. The message names the line.
     """
     puzzles = read_files(paths)
     givens = np.count_nonzero(puzzles.digits, axis=1)
     fits = (givens >= FEWEST_GIVENS) & (givens <= most_givens)
-    if not fits.all():
-        first = fits.argmin()
+    for index in map(int, np.flatnonzero(~fits)):
         expected = f"expected {FEWEST_GIVENS} to {most_givens}"
-        raise _error(puzzles, first, f"has {givens[first]} givens; {expected}")
+        raise DataError(f"{puzzles.place(index)}: {givens[index]} givens; {expected}")
     solutions = np.empty_like(puzzles.digits)
-    guesses = np.empty(len(puzzles), np.int64)
-    progress = Progress("solving", len(puzzles))
-    for start in range(0, len(puzzles), BATCH):
+    guesses = np.empty(len(givens), np.int64)
+    progress = Progress("solving", len(givens))
+    for start in range(0, len(givens), BATCH):
         piece = slice(start, start + BATCH)
         solutions[piece], counts, guesses[piece] = search(puzzles.digits[piece])
-        if (counts != 1).any():
-            bad = (counts != 1).argmax()
-            found = "more than one solution" if counts[bad] else "no solution"
-            raise _error(puzzles, start + bad, f"has {found}; expected exactly one")
+        for index in np.flatnonzero(counts != 1):
+            found = "more than one solution" if counts[index] else "no solution"
+            raise DataError(f"{puzzles.place(start + index)}: {found}; expected exactly one")
         progress.show(start + len(counts))
     return puzzles, solutions, guesses
-
-
-def _error(puzzles, index, what):
-    text = "".join(map(str, puzzles.digits[index]))
-    return DataError(f"{puzzles.place(index)}: {quoted(text)} {what}")

@@ -2,25 +2,10 @@
 
 import numpy as np
 
-from rrn.data_prep import DataError
-
 _CELLS = np.arange(81).reshape(9, 9)
 _BOXES = _CELLS.reshape(3, 3, 3, 3).swapaxes(1, 2).reshape(9, 9)
 UNITS = np.concatenate([_CELLS, _CELLS.T, _BOXES])  # [27, 9]: the cells of rows, columns, boxes
 KINDS = ("row", "column", "box")  # unit i is a KINDS[i // 9]
-
-
-class PuzzleError(DataError):
-    """Something that is no puzzle.
-
-    Args:
-      message: says what is wrong with it.
-      line: the number of its line in the text, from 1.
-    """
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 def repeats_digit(puzzles: np.ndarray) -> np.ndarray:
@@ -37,14 +22,7 @@ def repeats_digit(puzzles: np.ndarray) -> np.ndarray:
 
 
 def contradiction(board: np.ndarray) -> str | None:
-    """Says which of a board's digits contradict each other.
-
-    Args:
-      board: [81] integers, 0 for a blank.
-
-    Returns:
-      The first digit that is twice in a unit and its first two places; None if no digit is.
-    """
+    """Names the first digit that is twice in a unit of a board `[81]`; None if no digit is."""
     repeats = repeats_digit(board[None])[0]
     if not repeats.any():
         return None
@@ -57,18 +35,10 @@ def contradiction(board: np.ndarray) -> str | None:
 
 
 def place(cell: int) -> str:
-    """Returns a cell's row and column in words.
-
-    Args:
-      cell: its index, 0 to 80.
-    """
+    """Names the row and column of a cell, 0 to 80."""
     return f"row {cell // 9 + 1}, column {cell % 9 + 1}"
 
 
 def quoted(line: str) -> str:
-    """Returns a line in quotes, cut after 90 characters.
-
-    Args:
-      line: the line.
-    """
+    """Returns a line in quotes, cut after 90 characters."""
     return repr(line if len(line) <= 90 else line[:90] + "...")

@@ -20,9 +20,6 @@ LAYOUT = {
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     """Returns what was verified of a Sudoku file's arrays, a phrase each.
 
-    Args:
-      datasets: arrays by their path in the file.
-
     Raises:
       DataError: something is wrong.
     """

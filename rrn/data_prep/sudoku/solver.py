@@ -32,14 +32,12 @@ def solve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solves puzzles and counts their solutions, up to `max_solutions` of each.
 
-    The memory is bounded by a few blocks of boards for each level of the search, whatever the
-    number of solutions.
+    The memory is bounded by a few blocks of boards for each level of the search.
 
     Args:
       puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. A puzzle whose givens
         contradict each other has no solution.
-      max_solutions: the search for a puzzle ends when it has found so many. 1 solves a puzzle, and
-        2 also tells whether the solution is the only one.
+      max_solutions: 1 solves a puzzle, and 2 also tells whether the solution is the only one.
       rng: draws the digit that is tried first. Without it, the smallest one is tried first.
 
     Returns:
@@ -51,14 +49,9 @@ def solve(
 
 
 def count_solutions(puzzles: np.ndarray, most_guesses: int = MOST_GUESSES) -> np.ndarray:
-    """Returns whether puzzles have solutions, and only one.
+    """Returns [puzzles] int8: 0, 1, or 2 for any number of solutions above 1.
 
-    Args:
-      puzzles: see `solve`.
-      most_guesses: after so many guesses the search for a puzzle is given up.
-
-    Returns:
-      [puzzles] int8: 0, 1, or 2 for any number above 1; `NOT_KNOWN` where it was given up.
+    It is `NOT_KNOWN` where the search was given up after `most_guesses`.
     """
     _, counts, guesses = search(puzzles, most_guesses=most_guesses)
     given_up = (guesses > most_guesses) & (counts < 2)

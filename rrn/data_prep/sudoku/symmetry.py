@@ -42,20 +42,16 @@ def _fingerprints(puzzles, solutions):
     colours = _hash((puzzles > 0).astype(np.uint64), 0)
     for _ in range(ROUNDS):
         grid = colours.reshape(-1, 3, 3, 3, 3)  # [puzzles, band, row, stack, column]
-        row = _hash(_sum(grid, (3, 4)), 1)
-        column = _hash(_sum(grid, (1, 2)), 1)
-        row = _hash(row + _hash(_sum(row, 2), 2), 3)
-        column = _hash(column + _hash(_sum(column, 4), 2), 3)
-        box = _hash(_sum(grid, (2, 4)), 4)
-        places = (row + column + box).reshape(-1, 81)  # row + column: the same when transposed
+        row = _hash(grid.sum((3, 4), keepdims=True), 1)
+        column = _hash(grid.sum((1, 2), keepdims=True), 1)
+        row = _hash(row + _hash(row.sum(2, keepdims=True), 2), 3)
+        column = _hash(column + _hash(column.sum(4, keepdims=True), 2), 3)
+        box = _hash(grid.sum((2, 4), keepdims=True), 4)
+        units = (row + column + box).reshape(-1, 81)  # row + column: the same when transposed
         digits = np.take_along_axis(colours, cells_of_digit, axis=1).reshape(-1, 9, 9).sum(axis=2)
         digits = np.take_along_axis(_hash(digits, 5), digit_of_cell, axis=1)
-        colours = _hash(colours + places + digits, 6)
+        colours = _hash(colours + units + digits, 6)
     return colours.sum(axis=1)
-
-
-def _sum(values, axes):
-    return values.sum(axis=axes, keepdims=True)
 
 
 def _hash(values, kind):
@@ -64,50 +60,3 @@ def _hash(values, kind):
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def grid_fingerprints(solutions: np.ndarray) -> np.ndarray:
-    """Returns a number for each solved grid that is the same for all grids equivalent to it.
-
-    All cells of a solved grid look alike. So it is the sum of the fingerprints of the 81 puzzles
-    that show one cell of it.
-
-    Args:
-      solutions: [grids, 81] integers 1 to 9.
-
-    Returns:
-      [grids] uint64. As of `fingerprints`, equal numbers nearly always mean equivalent grids.
-    """
-    shown = np.eye(81, dtype=np.uint8)
-    starts = range(0, len(solutions), BATCH // 81)
-    total = np.zeros(len(solutions), np.uint64)
-    for piece in (slice(start, start + BATCH // 81) for start in starts):
-        one_cell = solutions[piece, None] * shown
-        grids = solutions[piece].repeat(81, axis=0)
-        total[piece] = _fingerprints(one_cell.reshape(-1, 81), grids).reshape(-1, 81).sum(axis=1)
-    return total
-
-
-def turned(puzzles: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Returns puzzles that are equivalent to the given ones, each by a symmetry drawn for it.
-
-    Args:
-      puzzles: [puzzles, 81] integers, 0 for a blank.
-      rng: the source of all random choices.
-
-    Returns:
-      [puzzles, 81] uint8.
-    """
-    number = len(puzzles)
-
-    def lines():
-        bands = rng.random((number, 3, 1)).argsort(axis=1)
-        return (3 * bands + rng.random((number, 3, 3)).argsort(axis=2)).reshape(number, 9)
-
-    rows, columns = lines()[:, :, None], lines()[:, None, :]
-    transposed = rng.random((number, 1, 1)) < 0.5
-    cells = np.where(transposed, (9 * rows + columns).swapaxes(1, 2), 9 * rows + columns)
-    moved = np.take_along_axis(puzzles, cells.reshape(number, 81), axis=1)
-    digits = np.zeros((number, 10), np.uint8)
-    digits[:, 1:] = 1 + rng.random((number, 9)).argsort(axis=1)
-    return np.take_along_axis(digits, moved.astype(int), axis=1)

@@ -1,25 +1,8 @@
-"""Pools of puzzles, and the examples that are made from them."""
-
-import itertools
+"""The examples that are made from a pool of puzzles."""
 
 import numpy as np
 
-from rrn.data_prep.sudoku.examples import make_examples, split_pools
-
-
-def test_split_pools_keeps_kinds_together():
-    kinds = np.array([7, 5, 7, 1, 2, 3, 7, 4, 5, 9])
-    seen = set()
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        pools, notes = split_pools(kinds, {"test": 3, "valid": 2}, rng)
-        assert sorted(np.concatenate(list(pools.values()))) == list(range(10))
-        assert len(pools["test"]) == 3 and len(pools["valid"]) == 2
-        for a, b in itertools.combinations(pools.values(), 2):
-            assert not set(kinds[a]) & set(kinds[b])
-        assert notes[1].startswith("5 puzzles are equivalent to others")
-        seen.add(tuple(pools["test"]))
-    assert len(seen) > 3
+from rrn.data_prep.sudoku.examples import make_examples
 
 
 def test_examples_are_drawn_evenly(generated):

@@ -1,27 +1,86 @@
 """The Sudoku data set: lists with equivalent puzzles, made puzzles, and the real list."""
 
+import gzip
+import os
 import re
+import threading
 
 import numpy as np
 import pytest
 
 from rrn.data_prep.__main__ import main
+from rrn.data_prep.sudoku import lists
 from rrn.data_prep.sudoku.examples import SPLITS
-from rrn.data_prep.sudoku.solver import solve
+from rrn.data_prep.sudoku.solver import search, solve
 from rrn.data_prep.sudoku.symmetry import fingerprints
-from tests.data_prep.helpers import contents, measured, needs_proc
+from tests.data_prep.helpers import contents
 from tests.data_prep.sudoku.helpers import SMALL, assert_solves, lines, prepare, transform
+
+GOOD = "000000010400000000020000000000050407008000300001090000300400200050100000000806000"
+FULL = "693784512487512936125963874932651487568247391741398625319475268856129743274836159"
+
+
+# Lists.
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (GOOD[:-1], "line 2: .* has 80 characters; expected 81"),
+        (GOOD.replace("6", "0"), "line 2: 16 givens; expected 17 to 64"),
+        (FULL[:65] + "0" * 16, "line 2: 65 givens; expected 17 to 64"),
+        ("1" + GOOD[1:], "line 2: no solution, the digit 1 is twice in a row: row 1, column 1"),
+        ("5" + GOOD[1:], "line 2: no solution; expected exactly one"),
+        (GOOD.replace("6", "0").replace("0", "6", 1), "line 2: more than one solution; expected"),
+    ],
+)
+def test_a_wrong_puzzle_is_named_with_its_line(tmp_path, capsys, bad, message):
+    clues = tmp_path / "clues.txt"
+    clues.write_text(f"{GOOD}\n{bad}\n{GOOD}\n")
+    assert prepare(clues, tmp_path / "s.h5") == 1
+    assert re.fullmatch(f"error: {clues}, {message}.*\n", capsys.readouterr().err)
+    assert not (tmp_path / "s.h5").exists()
+
+
+def test_several_lists_in_any_form_are_prepared_as_one(generated, clues, tmp_path):
+    half, out = len(generated[0]) // 2, tmp_path / "s.h5"
+    numbered = "".join(f"1,{line}\n" for line in lines(generated[0][:half]).split())
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(f"id,puzzle\n{numbered}".encode()))
+    (tmp_path / "b.txt").write_text(re.sub("(.{9})", r"\1\n", lines(generated[0][half:])))
+    names = [str(tmp_path / name) for name in ("a.csv.gz", "b.txt")]
+    assert main(["sudoku", "--clues", *names, "--out", str(out), *SMALL]) == 0
+    assert prepare(clues, tmp_path / "one.h5") == 0
+    (ours, attributes), (theirs, _) = contents(out), contents(tmp_path / "one.h5")
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(ours[name], array, err_msg=name)
+    assert attributes["source"] == "a.csv.gz,b.txt" and len(attributes["sha256"].split(",")) == 2
+
+
+def test_a_list_of_a_pipe_has_no_checksum(clues, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(clues.read_bytes(),))
+    writer.start()
+    assert prepare(tmp_path / "pipe", tmp_path / "s.h5") == 0
+    writer.join()
+    assert contents(tmp_path / "s.h5")[1]["sha256"] == ""
+
+
+def test_a_list_is_read_with_its_solutions_and_guesses(generated, clues):
+    puzzles, solutions, guesses = lists.read([clues])
+    np.testing.assert_array_equal(puzzles.digits, generated[0])
+    np.testing.assert_array_equal(solutions, generated[1])
+    np.testing.assert_array_equal(guesses, search(puzzles.digits)[2])
+
 
 # Pools.
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_equivalent_puzzles_land_in_one_pool(generated, tmp_path, seed):
-    rng = np.random.default_rng(seed)
+def test_equivalent_puzzles_land_in_one_pool(generated, tmp_path):
+    rng = np.random.default_rng(0)
     origin = rng.permutation(np.repeat(np.arange(60), 3))
     listed = [transform(generated[0][i], generated[1][i], rng)[0] for i in origin]
     (tmp_path / "clues.txt").write_text(lines(listed))
-    options = ("--test_pool", "50", "--valid_pool", "20", "--seed", str(seed))
+    options = ("--test_pool", "50", "--valid_pool", "20")
     assert prepare(tmp_path / "clues.txt", tmp_path / "s.h5", *options) == 0
     datasets, attributes = contents(tmp_path / "s.h5")
     origin_of = {tuple(puzzle): i for puzzle, i in zip(listed, origin, strict=True)}
@@ -111,30 +170,118 @@ def test_same_seed_same_bytes(clues, tmp_path):
 
 
 def test_generated_data_set(tmp_path, capsys):
-    for name in "ab":
-        command = ["sudoku", "--generate", "20", "--out", str(tmp_path / name), *SMALL]
-        assert main(command) == 0
+    command = ["sudoku", "--generate", "20", "--out", str(tmp_path / "a"), *SMALL]
+    assert main(command) == 0
     datasets, attributes = contents(tmp_path / "a")
     assert (attributes["source"], attributes["sha256"]) == ("generated", "")
     assert [len(datasets[f"{split}/pool"]) for split in SPLITS] == [15, 1, 4]
     for split in SPLITS:
         assert_made_from_pool(datasets, split)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert re.search(r"train +108 +\d+-\d+ +15\n", capsys.readouterr().out)
+
+
+# A list for each split.
+
+
+@pytest.fixture
+def three(generated, tmp_path):
+    """Lists of 30, 10 and 12 puzzles: (their paths, their puzzles)."""
+    puzzles = np.split(generated[0][:52], [30, 40])
+    paths = [tmp_path / f"{split}.txt" for split in SPLITS]
+    for path, some in zip(paths, puzzles, strict=True):
+        path.write_text(lines(some))
+    return paths, puzzles
+
+
+def prepare_three(paths, out, *options):
+    names = ",".join(map(str, paths))
+    return main(["sudoku", "--puzzles", names, "--out", str(out), *map(str, options)])
+
+
+def test_examples_are_the_puzzles_as_they_are(three, tmp_path, capsys):
+    paths, puzzles = three
+    assert prepare_three(paths, tmp_path / "s.h5") == 0
+    datasets, attributes = contents(tmp_path / "s.h5")
+    for split, listed in zip(SPLITS, puzzles, strict=True):
+        puzzle, solution = datasets[f"{split}/puzzle"], datasets[f"{split}/solution"]
+        np.testing.assert_array_equal(datasets[f"{split}/pool"], listed)
+        np.testing.assert_array_equal(puzzle, listed[datasets[f"{split}/pool_puzzle"]])
+        assert sorted(map(tuple, puzzle)) == sorted(map(tuple, listed))
+        assert_solves(solution, puzzle)
+    assert attributes["source"] == "train.txt,valid.txt,test.txt"
+    assert len(attributes["sha256"].split(",")) == 3
+    said = capsys.readouterr().out
+    assert all(f"{split}.txt takes " in said for split in SPLITS)
+
+
+@pytest.mark.parametrize("share", [None, 0.25, 0.9])
+def test_a_share_of_the_training_examples_is_of_another_file(three, clues, tmp_path, share):
+    paths, puzzles = three
+    # Of the clues' file, whose puzzles are these, only the training split may come in.
+    assert prepare(clues, tmp_path / "other.h5", "--train_per_level", "40") == 0
+    options = [] if share is None else ["--mixed_share", share]
+    out = tmp_path / "s.h5"
+    assert prepare_three(paths, out, "--mixed", tmp_path / "other.h5", *options) == 0
+    datasets, attributes = contents(out)
+    other, _ = contents(tmp_path / "other.h5")
+    number = round(30 * (share or 0.5) / (1 - (share or 0.5)))
+    assert len(datasets["train/puzzle"]) == 30 + number
+    assert f"{number} training examples are from other.h5" in attributes["notes"]
+    mixed = datasets["train/pool_puzzle"] >= 30
+    assert mixed.sum() == number
+    theirs = {tuple(row) for row in np.hstack([other["train/puzzle"], other["train/solution"]])}
+    found = np.hstack([datasets["train/puzzle"], datasets["train/solution"]])[mixed]
+    assert {tuple(row) for row in found} <= theirs
+    pool = {tuple(row) for row in datasets["train/pool"][30:]}
+    their_pool = {tuple(row) for row in other["train/pool"]}
+    held_back = {tuple(row) for some in puzzles[1:] for row in some}
+    assert held_back & their_pool and not held_back & pool and pool <= their_pool
+    for split, listed in zip(SPLITS[1:], puzzles[1:], strict=True):
+        assert len(datasets[f"{split}/puzzle"]) == len(listed)
+
+
+def test_a_puzzle_of_two_lists_is_named_even_permuted(three, generated, tmp_path, capsys):
+    paths, _ = three
+    permuted, _ = transform(generated[0][7], generated[1][7], np.random.default_rng(0))
+    paths[2].write_text(lines(generated[0][40:43]) + lines([permuted]))
+    assert prepare_three(paths, tmp_path / "s.h5") == 1
+    said = capsys.readouterr().err
+    assert f"{paths[2]}, line 4: the puzzle of {paths[0]}, line 8, the same or permuted" in said
+    assert not (tmp_path / "s.h5").exists()
+
+
+# Options.
+
+LIST, THREE = "--clues clues.txt ", "--puzzles train.txt,valid.txt,test.txt "
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--seed", "-1"), "--seed -1: at least 0 is needed"),
-        (("--test_pool", "0"), "--test_pool 0: at least 1 is needed"),
-        (("--train_per_level", "0"), "--train_per_level 0: at least 1 is needed"),
-        (("--test_pool", "50", "--valid_pool", "10"), "60 puzzles: 50 for test and 10 for valid"),
+        (LIST + "--seed -1", "--seed -1: "),
+        (LIST + "--test_pool 0", "--test_pool 0: "),
+        (LIST + "--train_per_level 0", "--train_per_level 0: "),
+        (LIST + "--test_pool 50 --valid_pool 10", "60 puzzles: 50 for test and 10 for valid"),
+        (LIST + "--mixed other.h5", "--mixed other.h5: it goes with --puzzles"),
+        ("--generate 2", "--generate 2: "),
+        (THREE + "--mixed_share 1.0", "--mixed_share: 1.0: expected above 0 and below 1"),
+        (THREE + "--mixed_share 0.3", "--mixed_share 0.3: it goes with --mixed"),
+        (THREE + "--mixed other.h5 --mixed_share 0.9", "--mixed_share 0.9: 270 of "),
+        (THREE + "--mixed no.h5", "no.h5"),
+        (THREE + "--train_per_level 5", "--train_per_level 5: it goes with --clues or --generate"),
+        ("--puzzles a,b", "a,b: expected three files, TRAIN,VALID,TEST"),
     ],
 )
-def test_wrong_options(clues, tmp_path, capsys, options, message):
-    assert prepare(clues, tmp_path / "s.h5", *options) == 1
-    assert capsys.readouterr().err.startswith(f"error: {message}")
+@pytest.mark.usefixtures("three")
+def test_options_that_do_not_fit_are_named(clues, tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    assert prepare(clues, tmp_path / "other.h5") == 0  # 6 examples of each of 18 levels
+    try:
+        assert main(["sudoku", *options.split(), "--out", "s.h5"]) == 1
+    except SystemExit as end:  # of the parser
+        assert end.code == 2
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
 
 
 # The real list.
@@ -154,15 +301,3 @@ def test_real_data_set(sudoku_h5):
         kinds |= assert_made_from_pool(tenth, split)
     assert len(kinds) == 39_151  # no two puzzles of the list are equivalent
     assert attributes["notes"] == "The puzzles are split at random by seed"
-
-
-@needs_proc
-def test_real_time_and_memory(sudoku_clues, tmp_path):
-    out = tmp_path / "sudoku.h5"
-    printed, seconds, kibibytes = measured(
-        "sudoku", "--clues", str(sudoku_clues), "--out", str(out)
-    )
-    assert "train        180,000" in printed
-    assert seconds < 60
-    assert kibibytes < 2**19
-    assert out.stat().st_size < 20e6

@@ -1,7 +1,7 @@
 """Solves Sudoku puzzles with a trained network: `python -m rrn.tasks.sudoku PUZZLE`.
 
-PUZZLE is 81 characters, row by row, . or 0 for a blank; or files of puzzles in any usual form
-(`data_prep.sudoku.formats`), - for standard input. Of one puzzle the command prints the solution
+PUZZLE is 81 characters, row by row, . or 0 for a blank; or files of puzzles in a form of
+`data_prep.sudoku.reading`, - for standard input. Of one puzzle the command prints the solution
 with each digit's probability, and draws `solution.gif`. Of files it writes `solutions.txt`, a line
 each: the puzzle, its solution, "valid" or "invalid", the lowest probability of a digit, and
 "no solution" or "more than one solution" where the puzzle has not exactly one. With --tries a
@@ -32,8 +32,7 @@ from absl import app, flags
 
 from rrn.data_prep.failures import check_system, error_line, escape_output
 from rrn.data_prep.progress import Progress
-from rrn.data_prep.sudoku.formats import BLANKS
-from rrn.data_prep.sudoku.reading import is_file, read_files, read_text
+from rrn.data_prep.sudoku.reading import BLANKS, is_file, read_files, read_text
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
 from rrn.data_prep.writing import whole
 from rrn.tasks.sudoku.application import NUM_STEPS

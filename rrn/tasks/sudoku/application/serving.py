@@ -32,7 +32,7 @@ Solve = Callable[[Any, int, Callable[[], bool]], dict[str, Any] | None]
 class Server(ThreadingHTTPServer):
     """A server on 127.0.0.1 and on no other address.
 
-    `/` is the page. `/read?text=...` reads a puzzle in any form of `data_prep.sudoku.formats`, and
+    `/` is the page. `/read?text=...` reads a puzzle in any form of `data_prep.sudoku.reading`, and
     gives its 81 characters. `/solve?puzzle=...` gives what `solve` does; `&turn=1` that of the
     puzzle turned and relabelled, `&turn=2` of another such form. With status 400 the answer is
     {"error": what is wrong with the puzzle}, with 503 that too many wait.

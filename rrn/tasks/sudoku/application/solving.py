@@ -59,7 +59,7 @@ def solve_sudoku(
 
     Args:
       puzzles: digits, 0 for a blank, as an array or nested lists `[81]`, `[9, 9]`, `[n, 81]` or
-        `[n, 9, 9]`; strings in any form of `data_prep.sudoku.formats`, such as 81 characters with
+        `[n, 9, 9]`; strings in any form of `data_prep.sudoku.reading`, such as 81 characters with
         `.` for a blank; or the `Path` of a file of puzzles.
       weights: a run's weights.h5; the published ones if not given.
       num_steps: the network's steps.

@@ -116,9 +116,9 @@ def test_a_turned_puzzle_is_answered_as_it_was_given():
 @pytest.mark.parametrize(
     ("puzzle", "message"),
     [
-        ("", "the puzzle: '' has no puzzle"),
-        ("<b>" + "." * 78, "the puzzle: '<b>...."),
-        ("11" + "." * 79, "the puzzle: no solution, the digit 1 is twice in a row"),
+        ("", "the puzzle: no puzzle"),
+        ("<b>" + "." * 78, "the puzzle, line 1: '<b>...."),
+        ("11" + "." * 79, "the puzzle, line 1: no solution, the digit 1 is twice in a row"),
         ("." * 5000, "the puzzle: 5,000 characters; expected 81, or nine lines of 9"),
         ("." * 81 + "\n" + "." * 81, "the puzzle: there are 2; expected one"),
     ],
@@ -336,7 +336,7 @@ def test_a_visitor_types_a_puzzle_and_watches(port, tmp_path):
         page.press("1", "1", "Enter")
         page.wait_for("document.getElementById('error').textContent")
         (error,) = page.texts("#error")
-        assert error.startswith("the puzzle: no solution, the digit 1 is twice in a row")
+        assert error.startswith("the puzzle, line 1: no solution, the digit 1 is twice in a row")
         page.resize(360, 740, mobile=True)
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert {url.split("/")[2] for url in page.requests()} == {f"{ADDRESS}:{port}"}

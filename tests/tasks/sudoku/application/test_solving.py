@@ -31,7 +31,7 @@ def test_puzzles_are_all_that_the_reader_takes(weights, tmp_path):
     for form in (digits.reshape(2, 9, 9).tolist(), [text(p, "0") for p in digits], path):
         found = solve_sudoku(form, weights, num_steps=1)
         np.testing.assert_array_equal(found.solutions, expected.solutions)
-    with pytest.raises(ValueError, match="puzzle 2: '1' has 1 character;"):
+    with pytest.raises(ValueError, match="line 2: '1' has 1 characters;"):
         solve_sudoku([text(digits[0]), "1"], weights)
 
 
