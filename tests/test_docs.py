@@ -407,8 +407,8 @@ def test_hub_takes_every_command(arguments, monkeypatch):
 @pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.sweep"), ids=" ".join)
 def test_sweep_takes_every_command(arguments, monkeypatch, tmp_path):
     made = []
-    monkeypatch.setattr(sweep, "make_runs", lambda runs, places: made.extend(runs) or [])
-    assert sweep.main([*arguments, f"--workdir={tmp_path}"]) == 0
+    monkeypatch.setattr(sweep, "make_runs", lambda runs, devices: made.extend(runs) or [])
+    sweep.sweep([*arguments, f"--workdir={tmp_path}"])
     assert len(made) >= 2
 
 
