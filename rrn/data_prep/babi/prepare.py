@@ -2,8 +2,7 @@
 
     python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --out data/babi.h5
 
-reads one folder of the archive (without `--folder` one of its stories in English) and writes one
-HDF5 file.
+reads one folder of the archive and writes one HDF5 file.
 
 Schema "babi", version 1. File attributes:
 
@@ -51,20 +50,14 @@ import numpy as np
 from rrn.data_prep import DataError, hdf5, input_files
 from rrn.data_prep.babi import schema
 from rrn.data_prep.babi.schema import UNKNOWN
-from rrn.data_prep.babi.simulator import answerer, compare
-from rrn.data_prep.babi.simulator import text as text_files
-from rrn.data_prep.babi.splits import FOLDERS, collect, folder_of, hold_out, simulate_all, supplier
+from rrn.data_prep.babi.splits import FOLDERS, collect, folder_of, hold_out, simulate_all
 from rrn.data_prep.babi.stories import SPLITS, TASKS, Story, words
 
 URL = "http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `python -m data_prep babi`.
-
-    Args:
-      parser: the command's own parser.
-    """
+    """Adds the options of `python -m data_prep babi`."""
     parser.add_argument(
         "--source", default=URL, help="archive, unpacked folder, URL, or 'simulated' (%(default)s)"
     )
@@ -81,11 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--supplement",
         metavar="X",
-        help="fill missing files from X: a text file qaN_..., 'en' (that folder of the archive),"
-        " 'simulated' (stories), or 'simulated:3' (for task 3 only)",
-    )
-    parser.add_argument(
-        "--allow-missing", action="store_true", help="leave out what is missing instead of failing"
+        type=_supplement,
+        help="fill missing files from X: 'en' (that folder of the archive), 'simulated' (stories),"
+        " or 'simulated:3' (for task 3 only)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="of validation stories and simulation (%(default)s)"
@@ -101,21 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="simulated stories of each task for training; a tenth of it for validation and for"
         " test (the folder's numbers of questions)",
     )
-    parser.add_argument("--text", metavar="DIR", type=Path, help="also write the stories as text")
-    parser.add_argument(
-        "--answer",
-        metavar="SPLIT",
-        choices=SPLITS,
-        help="also answer the split's questions by rules from the text alone, and show how often"
-        " that gives the told answer",
-    )
-    parser.add_argument(
-        "--compare",
-        metavar=("A", "B"),
-        nargs=2,
-        type=Path,
-        help="prepare nothing, but show how alike the stories of two prepared files are",
-    )
+
+
+def _supplement(text: str) -> str:
+    if text not in ("en", "simulated", *(f"simulated:{task}" for task in TASKS)):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected en, simulated or simulated:N")
+    return text
 
 
 def _task_list(text: str) -> tuple[int, ...]:
@@ -126,28 +108,26 @@ def _task_list(text: str) -> tuple[int, ...]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepares the data set as the options say and prints what the file holds.
-
-    Args:
-      args: the parsed options.
-
-    Raises:
-      DataError: a file is missing or wrong.
-    """
+    """Prepares the data set as the options say and prints what the file holds."""
     start = time.monotonic()
-    if args.compare:
-        print(compare.report(*args.compare))
-        return
     _check_options(args)
-    collected = _simulated if _is_simulated(args) else _released
-    stories, source, sha256, notes = collected(args)
+    if args.source == "simulated":
+        stories = simulate_all(args.tasks, args.folder, args.seed, args.stories)
+        source, sha256, notes = args.source, "", ["All questions are simulated"]
+    else:
+        path = input_files.locate(args.source, args.out.parent, args.sha256)
+        source = args.source if input_files.is_url(args.source) else path.resolve().name
+        folders = {args.folder, "en"} if args.supplement == "en" else {args.folder}
+        members = input_files.read_members(path, lambda name: folder_of(name) in folders)
+        stories, notes = collect(
+            members, source, args.folder, args.supplement, args.seed, args.tasks
+        )
+        sha256 = input_files.checksum(path)
+        if args.supplement and not notes:
+            print("remark: nothing is missing, --supplement is not used")
     if "valid" not in FOLDERS[args.folder]:
         stories["train"], stories["valid"] = hold_out(stories["train"], args.seed)
         notes.append("Validation is a tenth of the training stories of each task, drawn by seed")
-    if args.text:
-        text_files.write(args.text, stories)
-    if args.answer:
-        print(answerer.report(stories[args.answer]))
     datasets = encode(stories)
     attributes = {
         "schema": "babi",
@@ -164,47 +144,19 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.out} written in {time.monotonic() - start:.1f} s")
 
 
-def _is_simulated(args):
-    return args.source == "simulated"
-
-
 def _check_options(args):
-    if args.seed < 0:
-        raise DataError(f"--seed {args.seed}: a seed is at least 0")
-    if not args.folder.startswith("en") and (
-        _is_simulated(args) or (args.supplement or "").partition(":")[0] in ("en", "simulated")
-    ):
+    simulated = args.source == "simulated"
+    for name, least in {"seed": 0, "stories": 1}.items():
+        if getattr(args, name) is not None and getattr(args, name) < least:
+            raise DataError(f"--{name} {getattr(args, name)}: at least {least} is needed")
+    if (simulated or args.supplement) and not args.folder.startswith("en"):
         raise DataError(
-            f"--folder {args.folder}: its stories are not in plain English, as those of"
-            f" {'--source simulated' if _is_simulated(args) else '--supplement'} are"
+            f"--folder {args.folder}: its stories are not in plain English, as simulated and"
+            " supplemented ones are"
         )
-    of_archive = args.supplement is not None or args.sha256 is not None or args.allow_missing
-    if _is_simulated(args) and of_archive:
-        raise DataError(
-            "--supplement, --sha256 and --allow-missing go with an archive, not with"
-            " --source simulated"
-        )
-    if args.stories is not None and not _is_simulated(args):
-        raise DataError("--stories goes with --source simulated only")
-
-
-def _simulated(args):
-    """(stories of each split, what they are from, "", notes)."""
-    stories = simulate_all(args.tasks, args.folder, args.seed, args.stories)
-    return stories, args.source, "", ["All questions are simulated"]
-
-
-def _released(args):
-    """The same of an archive or a folder, with its checksum in the third place."""
-    path = input_files.locate(args.source, args.out.parent, args.sha256)
-    source = args.source if input_files.is_url(args.source) else path.resolve().name
-    folders = {args.folder, "en"} if args.supplement == "en" else {args.folder}
-    members = input_files.read_members(path, lambda name: folder_of(name) in folders)
-    supply = supplier(args.supplement, members, args.folder, args.seed)
-    stories, notes = collect(members, source, args.folder, supply, args.allow_missing, args.tasks)
-    if args.supplement and not notes:
-        print("remark: nothing is missing, --supplement is not used")
-    return stories, source, input_files.checksum(path), notes
+    for name in ("supplement", "sha256") if simulated else ("stories",):
+        if getattr(args, name) is not None:
+            raise DataError(f"--{name} does not go with --source {args.source}")
 
 
 def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:
@@ -216,19 +168,14 @@ def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:
         lines.append(f"{split:8}{questions:12,}{stories:12,}{facts:12,}")
     words, sentences = len(datasets["vocabulary"]), len(datasets["sentences/length"])
     lines.append(f"{words:,} words in the vocabulary, {sentences:,} distinct sentences")
-    starts = [datasets[f"{split}/supporting_start"] for split in SPLITS]
-    if untold := sum(np.count_nonzero(np.diff(start) == 0) for start in starts):
-        lines.append(f"{untold:,} questions without supporting facts, which nothing here needs")
     return "\n".join([*lines, *notes])
 
 
 def encode(stories: Mapping[str, Sequence[Story]]) -> dict[str, np.ndarray]:
-    """Returns the datasets of the schema above, by name.
-
-    Args:
-      stories: the stories of each split ("train", "valid", "test"), in order of task.
-    """
-    vocabulary = _vocabulary(stories["train"])
+    """Returns the datasets of the schema above, by name, of each split's stories."""
+    known = {word for text in _sentences(stories["train"]) for word in words(text)}
+    known |= {q.answer.lower() for story in stories["train"] for q in story.questions}
+    vocabulary = [UNKNOWN, *sorted(known)]
     token = {word: i for i, word in enumerate(vocabulary)}
     texts = {text for split in SPLITS for text in _sentences(stories[split])}
     tokens = {text: tuple(token.get(word, 0) for word in words(text)) for text in texts}
@@ -256,13 +203,6 @@ def _sentences(stories: Sequence[Story]) -> set[str]:
     return facts | {question.text for story in stories for question in story.questions}
 
 
-def _vocabulary(stories: Sequence[Story]) -> list[str]:
-    """Returns `UNKNOWN` and then the words of the stories, sorted."""
-    found = {word for text in _sentences(stories) for word in words(text)}
-    found |= {question.answer.lower() for story in stories for question in story.questions}
-    return [UNKNOWN, *sorted(found)]
-
-
 def _encode_split(
     stories: Sequence[Story], sentence: Mapping[str, int], token: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
@@ -282,6 +222,6 @@ def _encode_split(
     }
 
 
-def _starts(lengths: Sequence[int]) -> np.ndarray:
-    """Returns where each of the consecutive runs starts, and where the last one ends."""
+def _starts(lengths):
+    """Where each of the consecutive runs starts, and where the last one ends."""
     return np.cumsum([0, *lengths], dtype=np.int32)

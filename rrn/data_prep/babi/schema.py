@@ -25,11 +25,7 @@ LAYOUT = {
 
 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of a bAbI file's arrays, a phrase each.
-
-    Raises:
-      DataError: something is wrong.
-    """
+    """Returns what was verified of a bAbI file's arrays, a phrase each; raises `DataError`."""
     verified = [check_layout(datasets, LAYOUT)]
     words = list(datasets["vocabulary"])
     if words[:1] != [UNKNOWN] or words[1:] != sorted(set(words) - {UNKNOWN}):

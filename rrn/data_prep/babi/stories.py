@@ -1,22 +1,17 @@
 """bAbI's stories, and how their text files are read."""
 
-import codecs
-import itertools
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rrn.data_prep import DataError
-from rrn.data_prep.babi.schema import UNKNOWN
 
 TASKS = range(1, 21)
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 LONGEST = 255  # words in a sentence, because lengths are stored as uint8
 FACT_ENDS, QUESTION_ENDS = ".!;。！；।", "?？"  # noqa: RUF001
-# What a file has whose line numbers run through all its stories: more questions than the published
-# stories, of which none has more than 12, or some, of which none refers to what is before another.
-MOST_QUESTIONS, SOME_QUESTIONS = 12, 4
+MOST_FACTS = 1000  # of a story; the published ones have at most 228
 _WITHOUT_MARKS = dict.fromkeys(map(ord, FACT_ENDS + QUESTION_ENDS))
 
 
@@ -24,8 +19,10 @@ _WITHOUT_MARKS = dict.fromkeys(map(ord, FACT_ENDS + QUESTION_ENDS))
 class Question:
     """A question asked in the course of a story.
 
+    Questions are equal whatever their supporting facts, so that a story is known again in a file
+    that does not tell them.
+
     Attributes:
-      text: the question, with its question mark.
       answer: one word, or a list such as "milk,apple".
       num_facts: how many facts of the story are told before the question.
       supporting: positions of the supporting facts, from 0, among the story's facts; none where
@@ -35,18 +32,12 @@ class Question:
     text: str
     answer: str
     num_facts: int
-    supporting: tuple[int, ...]
+    supporting: tuple[int, ...] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A story.
-
-    Attributes:
-      task: the story's task, 1 to 20.
-      facts: the facts' sentences, in the order in which they are told.
-      questions: the questions, in the order in which they are asked.
-    """
+    """A story of a task, 1 to 20: its facts and questions in the order in which they are told."""
 
     task: int
     facts: tuple[str, ...]
@@ -67,29 +58,25 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
 
     Args:
       data: the file's bytes, UTF-8.
-      task: the task, 1 to 20.
       file: the file's name, for error messages.
 
     Raises:
-      DataError: a line is malformed, the file is empty or ends within a story, or its line numbers
-        run on through several stories.
+      DataError: a line is malformed, the file is empty or ends within a story.
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
-    if not data.strip():
+    try:
+        lines = data.decode("utf-8-sig").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: {error}; expected UTF-8 text") from None
+    if not any(map(str.strip, lines)):
         raise DataError(f"{file}: empty; expected lines like '1 Mary moved to the bathroom.'")
-    if not data.endswith(b"\n"):
-        raise DataError(
-            f"{file}: its last line {data.splitlines()[-1]!r} has no end; get the file again if a"
-            " part is lost, or else end the line"
-        )
     stories, facts, questions = [], [], []
     fact_at = {}  # line number in the story -> position of the fact
     line, last = 0, 0
     try:
-        for line, raw in enumerate(data.splitlines(), start=1):  # noqa: B007 (used in the error)
-            if not raw.strip():
+        for line, text in enumerate(lines, start=1):  # noqa: B007 (used in the error)
+            if not text.strip():
                 continue
-            number, text = _split_number(raw, last)
+            number, text = _split_number(text, last)
             if number == 1 and last:
                 stories.append(_end_story(task, facts, questions))
                 facts, questions, fact_at = [], [], {}
@@ -102,41 +89,23 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         stories.append(_end_story(task, facts, questions))
     except DataError as error:
         raise DataError(f"{file}, line {line}: {error}") from None
-    if len(stories) == 1 and _looks_like_several(*stories):
-        raise DataError(
-            f"{file}: its line numbers run from 1 to {last} and never start again, which makes one"
-            f" story of {len(facts)} facts and {len(questions)} questions; expected the lines of"
-            " each story to be numbered from 1"
-        )
     return stories
-
-
-def _looks_like_several(story: Story) -> bool:
-    questions = story.questions
-    refers_back = any(
-        min(question.supporting, default=earlier.num_facts) < earlier.num_facts
-        for earlier, question in itertools.pairwise(questions)
-    )
-    return len(questions) > (MOST_QUESTIONS if refers_back else SOME_QUESTIONS - 1)
 
 
 def _end_story(task: int, facts: list[str], questions: list[Question]) -> Story:
     if not questions or questions[-1].num_facts < len(facts):
         raise DataError(f"no question follows the story's last fact {facts[-1]!r}; is a part lost?")
+    if len(facts) > MOST_FACTS:
+        raise DataError(f"a story has {len(facts)} facts; expected its lines numbered from 1")
     return Story(task, tuple(facts), tuple(questions))
 
 
-def _split_number(raw: bytes, last: int) -> tuple[int, str]:
+def _split_number(line: str, last: int) -> tuple[int, str]:
     """Returns a line's number and the rest of it; `last` is the number of the line before."""
-    try:
-        number, _, text = raw.decode().partition(" ")
-    except UnicodeDecodeError:
-        raise DataError(f"{raw!r} is not UTF-8 text") from None
-    if "\0" in text:
-        raise DataError(f"{raw!r} has a NUL character; expected text")
+    number, _, text = line.partition(" ")
     expected = "1" if last == 0 else f"{last + 1}, or 1 for a new story"
     if not re.fullmatch("[0-9]{1,9}", number):
-        raise DataError(f"{raw.decode()!r} does not start with a line number; expected {expected}")
+        raise DataError(f"{line!r} does not start with a line number; expected {expected}")
     if int(number) not in (1, last + 1):
         raise DataError(f"line number {number}; expected {expected}")
     return int(number), text
@@ -145,8 +114,8 @@ def _split_number(raw: bytes, last: int) -> tuple[int, str]:
 def _parse_fact(text: str) -> str:
     if not text.rstrip().endswith(tuple(FACT_ENDS)):
         raise DataError(
-            f"{text!r} is neither a fact, which ends with '.', nor a question with its answer and,"
-            " where they are known, its supporting facts, separated by tabs"
+            f"{text!r} is neither a fact, which ends with '.', nor a question, its answer and its"
+            " supporting facts, separated by tabs"
         )
     return _checked_sentence(text)
 
@@ -155,15 +124,14 @@ def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     fields = text.split("\t")
     if len(fields) not in (2, 3):
         raise DataError(
-            f"{text!r} has {len(fields)} fields separated by tabs; expected 2 or 3: question,"
-            " answer and, where they are known, supporting facts"
+            f"{text!r} has {len(fields)} fields separated by tabs; expected question, answer and"
+            " perhaps supporting facts"
         )
     question, answer, supporting = [*fields, ""][:3]
     if not question.rstrip().endswith(tuple(QUESTION_ENDS)):
         raise DataError(f"question {question!r} does not end with '?'")
     if len(answer.split()) != 1:
         raise DataError(f"answer {answer!r}; expected one word, or a list such as 'milk,apple'")
-    _refuse_unknown(answer)
     if not fact_at:
         raise DataError(f"question {question!r} comes before any fact")
     numbers = supporting.replace(",", " ").split()
@@ -181,22 +149,12 @@ def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     )
 
 
-def _refuse_unknown(text: str) -> None:
-    if UNKNOWN in words(text):
-        raise DataError(f"{text!r} has the word {UNKNOWN}, which stands for unknown words")
-
-
 def _checked_sentence(text: str) -> str:
     if not 1 <= len(words(text)) <= LONGEST:
         raise DataError(f"{text!r} has {len(words(text))} words; expected 1 to {LONGEST}")
-    _refuse_unknown(text)
     return sys.intern(text.strip())
 
 
 def words(sentence: str) -> list[str]:
-    """Returns the words of a sentence in lower case, without the marks that end sentences.
-
-    Args:
-      sentence: a fact or a question.
-    """
+    """Returns the words of a sentence in lower case, without the marks that end sentences."""
     return sentence.lower().translate(_WITHOUT_MARKS).split()

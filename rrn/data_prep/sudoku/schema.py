@@ -18,11 +18,7 @@ LAYOUT = {
 
 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of a Sudoku file's arrays, a phrase each.
-
-    Raises:
-      DataError: something is wrong.
-    """
+    """Returns what was verified of a Sudoku file's arrays, a phrase each; raises `DataError`."""
     verified = [check_layout(datasets, LAYOUT)]
     for split in SPLITS:
         puzzle, solution, givens, pool_puzzle, pool = (

@@ -1,6 +1,5 @@
 """The stories of each split: held out, supplemented, simulated."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -35,16 +34,13 @@ def test_without_validation_files_a_tenth_of_the_stories_is_held_out(tmp_path):
 
 def test_hold_out_keeps_equal_stories_on_one_side():
     text = "".join(one_story(f"P{i % 10}") for i in range(100))
-    stories = parse_stories(text.encode(), 4, "qa4_train.txt")
+    other = text.replace("\t1\n", "\n")  # the same, without supporting facts
+    stories = parse_stories((text + other).encode(), 4, "qa4_train.txt")
     train, valid = hold_out(stories, seed=0)
-    assert (len(train), len(valid)) == (90, 10)
-    assert not set(train) & set(valid)
-
-
-def test_hold_out_leaves_no_task_without_validation():
-    stories = parse_stories("".join(map(one_story, "ABCD")).encode(), 4, "qa4_train.txt")
-    assert [len(part) for part in hold_out(stories, seed=0)] == [3, 1]
-    assert [len(part) for part in hold_out(stories[:1], seed=0)] == [1, 0]
+    assert (len(train), len(valid)) == (180, 20)
+    assert not {s.facts for s in train} & {s.facts for s in valid}
+    few = parse_stories("".join(map(one_story, "ABCD")).encode(), 4, "qa4_train.txt")
+    assert [len(part) for part in hold_out(few, seed=0)] == [3, 1]  # no task without validation
 
 
 # Missing files.
@@ -59,11 +55,12 @@ def incomplete(tmp_path) -> Path:
     return make_archive(tmp_path / "babi.tar.gz", files)
 
 
-def test_a_missing_file_is_named_with_the_ways_out(incomplete, tmp_path, capsys):
-    assert prepare(incomplete, tmp_path / "babi.h5") == 1
+@pytest.mark.parametrize("options", [(), ("--supplement", "simulated:2")])
+def test_a_missing_file_is_named_with_the_ways_out(incomplete, tmp_path, capsys, options):
+    assert prepare(incomplete, tmp_path / "babi.h5", *options) == 1
     error = capsys.readouterr().err
-    assert error.startswith("error: babi.tar.gz: missing en-valid-10k/qa3_train.txt. Ways out:")
-    for way in ("--supplement FILE", "--supplement en", "--supplement simulated", "--allow-miss"):
+    assert error.startswith("error: babi.tar.gz: missing en-valid-10k/qa3_train.txt; give ")
+    for way in ("--supplement en", "--supplement simulated", "--tasks"):
         assert way in error
     assert not (tmp_path / "babi.h5").exists()
 
@@ -83,50 +80,19 @@ def test_supplement_en_drops_stories_of_other_splits(incomplete, tmp_path, capsy
     ]
 
 
-@pytest.mark.parametrize("name", ["qa3_train.txt", "qa3_three-facts_train.txt", "qa3_more.txt"])
-def test_supplement_file(incomplete, tmp_path, name):
-    (tmp_path / name).write_text(one_story("Ann"))
-    options = ("--supplement", str(tmp_path / name))
-    assert prepare(incomplete, tmp_path / "babi.h5", *options) == 0
-    assert contents(tmp_path / "babi.h5")[1]["notes"] == (
-        f"Task 3: no en-valid-10k training file; 1 training questions from {name}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("supplement", "message"),
-    [
-        ("nowhere.txt", "--supplement nowhere.txt: no such file; give a bAbI text file, 'en' or"),
-        ("{}/three.txt", "three.txt: the file's name does not start with qaN_, N from 1"),
-        ("{}/qa21_train.txt", "qa21_train.txt: the file's name does not start with qaN_"),
-        ("{}/qa3_test.txt", "missing en-valid-10k/qa3_train.txt"),
-        ("{}/qa2_train.txt", "missing en-valid-10k/qa3_train.txt"),
-        ("{}/qa3_known.txt", r"qa3_train.txt \(1 stories that are also in validation dropped\)"),
-        ("simulated:21", "--supplement simulated:21: '21' is not a task from 1 to 20"),
-    ],
-)
-def test_supplements_that_do_not_fit(incomplete, tmp_path, capsys, supplement, message):
-    for name in ("three.txt", "qa21_train.txt", "qa2_train.txt", "qa3_test.txt"):
-        (tmp_path / name).write_text(one_story("Ann"))
-    (tmp_path / "qa3_known.txt").write_text(one_story("valid3x0"))
-    options = ("--supplement", supplement.format(tmp_path))
-    assert prepare(incomplete, tmp_path / "babi.h5", *options) == 1
-    assert re.search(message, capsys.readouterr().err)
-
-
-def test_a_supplement_without_need_is_not_used(tmp_path, capsys):
-    archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("en-valid"))
-    options = ("--folder", "en-valid", "--supplement", "en")
+def test_a_story_is_known_again_without_its_supporting_facts(tmp_path):
+    """The story in validation has none, and the one that would fill the gap has."""
+    folder = "en-valid-10k-nosf"
+    files = whole_folder(folder) | whole_folder("en")
+    for name in [name for name in files if folder in name]:
+        files[name] = files[name].replace("\tgarden\t1", "\tgarden")
+    del files[f"top/{folder}/qa3_train.txt"]
+    files["top/en/qa3_train.txt"] = one_story("Ann") + one_story("valid3x0")
+    archive = make_archive(tmp_path / "babi.tar.gz", files)
+    options = ("--folder", folder, "--supplement", "en")
     assert prepare(archive, tmp_path / "babi.h5", *options) == 0
-    assert "--supplement is not used" in capsys.readouterr().out
-    assert contents(tmp_path / "babi.h5")[1]["notes"] == ""
-
-
-def test_allow_missing(incomplete, tmp_path):
-    assert prepare(incomplete, tmp_path / "babi.h5", "--allow-missing") == 0
-    datasets, attributes = contents(tmp_path / "babi.h5")
-    assert attributes["notes"] == "Task 3: no en-valid-10k training file; left out"
-    assert 3 not in datasets["train/task"] and 3 in datasets["valid/task"]
+    _, attributes = contents(tmp_path / "babi.h5")
+    assert "(1 stories that are also in validation dropped)" in attributes["notes"]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """bAbI's text files, and what is said of wrong ones."""
 
-import dataclasses
+import re
 
 import pytest
 
@@ -10,7 +10,8 @@ from tests.data_prep.babi.helpers import FACT, TRAIN
 
 
 def test_parse_stories():
-    assert parse_stories(TRAIN.encode(), 1, "qa1_train.txt") == [
+    # Questions are equal whatever their supporting facts, but not as repr shows them.
+    expected = [
         Story(
             task=1,
             facts=("Mary moved to the bathroom.", "John got the milk.", "Mary got the apple."),
@@ -26,11 +27,7 @@ def test_parse_stories():
             questions=(Question("Where is John?", "bathroom", num_facts=1, supporting=(0,)),),
         ),
     ]
-
-
-def test_parse_stories_takes_windows_line_ends():
-    windows = TRAIN.replace("\n", "\r\n").encode()
-    assert parse_stories(windows, 1, "f") == parse_stories(TRAIN.encode(), 1, "f")
+    assert repr(parse_stories(TRAIN.encode(), 1, "qa1_train.txt")) == repr(expected)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +37,7 @@ def test_parse_stories_takes_windows_line_ends():
         (1, "2 Mary moved.\n", "line number 2; expected 1"),
         (1, "9" * 5000 + " Mary moved.\n", "does not start with a line number; expected 1"),
         (2, FACT + "3 John moved.\n", "line number 3; expected 2, or 1 for a new story"),
-        (
-            2,
-            FACT + "2 Where is Mary? bathroom 1\n",
-            "'Where is Mary? bathroom 1' is neither a fact",
-        ),
+        (2, FACT + "2 Where is Mary? garden 1\n", "'Where is Mary? garden 1' is neither a fact"),
         (2, FACT + "2 Where is Mary?\tbathroom\t1\t1\n", "has 4 fields separated by tabs"),
         (3, FACT + "\n3 Where is Mary?\tbathroom\t1\n", "line number 3; expected 2, or 1 for"),
         (2, FACT + "2 Where is Mary?\tbathroom\t1,x\n", "supporting fact 'x' is not the line"),
@@ -53,13 +46,18 @@ def test_parse_stories_takes_windows_line_ends():
         (2, FACT + "2 Where is Mary?\tthe bathroom\t1\n", "answer 'the bathroom'; expected one"),
         (
             2,
-            FACT + "2 Where is Mary?\tbathroom\t2\n",
-            "supporting fact '2' is not the line of an earlier fact of this story; expected 1",
+            FACT + "2 Where is Mary?\tgarden\t2\n",
+            "supporting fact '2' is not the line of",
         ),
         (2, FACT + "2 Where is Mary?\tbathroom\t1 x\n", "supporting fact 'x' is not the line"),
         (1, "1 Where is Mary?\tbathroom\t1\n", "'Where is Mary?' comes before any fact"),
         (1, FACT, "no question follows the story's last fact 'Mary moved to the bathroom.'"),
         (9, TRAIN + FACT + FACT, "no question follows the story's last fact"),
+        (
+            1501,
+            "".join(f"{i} Mary slept.\n" for i in range(1, 1501)) + "1501 Who?\tmary\n",
+            "a story has 1500 facts; expected its lines numbered from 1",
+        ),
         (2, FACT + "2 .\n", "'.' has 0 words; expected 1 to 255"),
         (1, "1 " + "very " * 256 + ".\n", "has 256 words; expected 1 to 255"),
     ],
@@ -81,29 +79,23 @@ def test_parse_stories_of_an_empty_file(content):
     "text",
     [
         "\ufeff" + TRAIN,
+        TRAIN.replace("\n", "\r\n"),
         "\n" + TRAIN.replace("\n", "\n\n") + " \n",
-        TRAIN.replace("\n1 John", "\n \t\n1 John"),
-        TRAIN.replace("4 2", "4,2"),
         TRAIN.replace("4 2", "4, 2"),
+        TRAIN.removesuffix("\n"),
     ],
 )
 def test_text_as_people_have_it_is_read_as_it_is_meant(text):
-    assert parse_stories(text.encode(), 1, "f") == parse_stories(TRAIN.encode(), 1, "f")
+    expected = parse_stories(TRAIN.encode(), 1, "f")
+    assert repr(parse_stories(text.encode(), 1, "f")) == repr(expected)
 
 
 @pytest.mark.parametrize("end", ["", "\t", "\t "])
 def test_supporting_facts_may_be_missing(end):
-    text = "".join(
-        f"{line.rpartition(chr(9))[0]}{end}\n" if "?" in line else f"{line}\n"
-        for line in TRAIN.splitlines()
-    )
-    told = parse_stories(TRAIN.encode(), 1, "f")
+    text = re.sub(r"\t[\d ]+$", end, TRAIN, flags=re.MULTILINE)
     read = parse_stories(text.encode(), 1, "f")
-    assert [s.facts for s in read] == [s.facts for s in told]
-    for story, other in zip(read, told, strict=True):
-        assert story.questions == tuple(
-            dataclasses.replace(q, supporting=()) for q in other.questions
-        )
+    assert read == parse_stories(TRAIN.encode(), 1, "f")
+    assert not any(question.supporting for story in read for question in story.questions)
 
 
 @pytest.mark.parametrize("end", [".", "!", ";", "。", "।"])
@@ -113,37 +105,6 @@ def test_facts_end_as_people_end_them(end):
     assert words(story.questions[0].text) == ["where", "is", "mary"]
 
 
-def running(stories: int, supporting: bool = True) -> str:
-    """Stories of two facts and a question, whose line numbers run through the whole file."""
-    lines = []
-    for first in range(1, 3 * stories, 3):
-        end = f"\t{first + 1}" if supporting else ""
-        lines += [
-            f"{first} John slept.",
-            f"{first + 1} Mary moved.",
-            f"{first + 2} Who?\tmary{end}",
-        ]
-    return "".join(f"{line}\n" for line in lines)
-
-
-@pytest.mark.parametrize("supporting", [True, False])
-@pytest.mark.parametrize("stories", [4, 20])
-def test_line_numbers_that_run_through_a_file_are_named(stories, supporting):
-    expected = (
-        f"f: its line numbers run from 1 to {3 * stories} and never start again, which makes one"
-        f" story of {2 * stories} facts and {stories} questions; expected the lines of each story"
-    )
-    with pytest.raises(DataError) as error:
-        parse_stories(running(stories, supporting).encode(), 1, "f")
-    assert str(error.value).startswith(expected)
-
-
-def test_one_long_story_is_one():
-    text = running(6).replace("?\tmary\t11", "?\tmary\t1")  # the fourth refers to the first
-    (story,) = parse_stories(text.encode(), 1, "f")
-    assert len(story.questions) == 6 and len(story.facts) == 12
-
-
 def test_parse_stories_of_another_encoding():
-    with pytest.raises(DataError, match=r"qa1_train.txt, line 2: b'2 Zo\\xeb.' is not UTF-8 text"):
+    with pytest.raises(DataError, match=r"qa1_train\.txt: 'utf-8' codec.*expected UTF-8 text"):
         parse_stories(FACT.encode() + b"2 Zo\xeb.\n", 1, "qa1_train.txt")

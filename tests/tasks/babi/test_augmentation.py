@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from configs.babi import get_config
 from rrn.config import replace
-from rrn.data_prep.babi.simulator.answerer import answer
 from rrn.files.data import read_prepared
 from rrn.tasks import create_task
 from rrn.tasks.babi.augmentation import PARTS, TASK_PARTS, Name, exchanged, read
 from rrn.variables.random import ExampleRandom
+from tests.data_prep.babi.answerer import answer
 from tests.tasks.babi.questions import spell, tiny_data
 
 COPIES = 8  # of each question

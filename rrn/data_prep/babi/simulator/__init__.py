@@ -5,15 +5,6 @@
 The stories follow the released files closely: vocabulary, sentences, lengths and odds of events.
 They are not copies: sentences and rules are written here, and answers are derived from what a story
 tells.
-
-Modules:
-  telling: random choices, and the tale that collects facts and questions
-  world: actors, places and objects, and what can happen to them
-  people: stories of tasks 1-3 and 5-14
-  reasoning: stories of tasks 4 and 15-20
-  text: writes stories as bAbI's text files
-  answerer: answers questions from the text alone, and shares no code with the other modules
-  compare: how close two sets of stories are
 """
 
 from collections.abc import Callable
@@ -40,13 +31,7 @@ TASKS = tuple(sorted(_TELL))
 
 
 def story(task: int, key: str, index: int) -> Story:
-    """Returns one story of a collection. It depends on the three arguments only.
-
-    Args:
-      task: 1 to 20.
-      key: names the collection, for instance its seed and split.
-      index: the story's number in the collection, from 0.
-    """
+    """Returns the story of a number, from 0, of a task's collection that `key` names."""
     return _TELL[task](Dice(f"{key}/{task}/{index}")).story(task)
 
 
@@ -56,8 +41,8 @@ def simulate(
     """Returns the first stories of the collection that `rng` names.
 
     Args:
-      num_questions: the least number of questions that the stories have together. It is not used if
-        `num_stories` is given.
+      num_questions: the least number of questions that the stories have together; not used with
+        `num_stories`.
       rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
     """
     key = f"{rng.bit_generator.random_raw():016x}"

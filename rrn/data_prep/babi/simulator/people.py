@@ -39,7 +39,6 @@ class Setting:
     """How a task's stories go.
 
     Attributes:
-      ask: asks the task's question.
       events: the names of the events that a fact may tell.
       ordered: whether the two facts of a round tell the two events in turn. Otherwise each fact's
         event is drawn, all equally likely.
@@ -74,14 +73,8 @@ def people_story(setting: Setting, dice: Dice) -> Tale:
 
 def _whereabouts(tale: Tale, actor: str) -> Clause | None:
     """Returns the last clause that says where the actor is."""
-    return next(
-        (
-            clause
-            for clause in reversed(tale.clauses)
-            if clause.actor == actor and clause.verb in ("go", "is", "leave", "either")
-        ),
-        None,
-    )
+    clauses = (c for c in reversed(tale.clauses) if c.actor == actor)
+    return next((c for c in clauses if c.verb in ("go", "is", "leave", "either")), None)
 
 
 def ask_where_actor(tale: Tale, world: World, clause: Clause) -> bool:

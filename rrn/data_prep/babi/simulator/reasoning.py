@@ -35,8 +35,8 @@ def _line(dice: Dice, names: Sequence[str]) -> Map:
 def _relations(dice: Dice, neighbours: Map) -> list[tuple[str, str, str]]:
     """Returns every link once, as (place, direction, neighbour), in the order of telling.
 
-    A place is drawn and then one of its neighbours, until all links are told. So a link of a place
-    with few neighbours tends to come early, and that place tends to come first in the link.
+    A place is drawn and then one of its neighbours, until all links are told. So a place with few
+    neighbours tends to come early, and first in its link.
     """
     places = list(neighbours)
     links = sum(map(len, neighbours.values())) // 2
@@ -51,8 +51,8 @@ def _relations(dice: Dice, neighbours: Map) -> list[tuple[str, str, str]]:
 def direction_story(dice: Dice) -> Tale:
     """Tells a story of task 4, which asks "What is north of the kitchen?".
 
-    Two facts tell how three places lie on a line, and one of them gives the answer. The answer is
-    always the subject of that fact, so half of the questions turn the relation round.
+    Two facts tell how three places lie on a line. The answer is the subject of one of them, so half
+    of the questions turn the relation round.
     """
     tale = Tale(dice)
     one, two, middle = dice.shuffled(ROOMS)[:3]
@@ -111,14 +111,7 @@ def _find_path(told: list[tuple[str, str, str]], start: str, goal: str) -> list[
     return paths[goal]
 
 
-SHAPES = (
-    "blue square",
-    "pink rectangle",
-    "red sphere",
-    "red square",
-    "triangle",
-    "yellow square",
-)
+SHAPES = ("blue square", "pink rectangle", "red sphere", "red square", "triangle", "yellow square")
 
 
 def position_story(dice: Dice) -> Tale:
@@ -160,10 +153,9 @@ MOST_DRAWS = 43  # so that questions fail about as often as in the released stor
 def size_story(dice: Dice) -> Tale:
     """Tells a story of task 18, which asks "Does the chocolate fit in the chest?".
 
-    The answer follows from two facts: one says that a thing is larger than a second thing, and the
-    other that this one is larger than a third. Facts compare random pairs, with repetitions. Five
-    facts are told and five questions are tried. If a question finds no two such facts, five more
-    facts are told and five questions are tried again.
+    The answer follows from two facts that make a chain of three things. Facts compare random pairs,
+    with repetitions. Five facts are told and five questions are tried. If one of them finds no such
+    facts, five more facts are told and five questions are tried again.
     """
     tale = Tale(dice)
     sizes = [*SMALL, *dice.shuffled(LARGE)]

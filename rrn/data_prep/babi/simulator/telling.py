@@ -21,7 +21,7 @@ class Dice:
         self._uniform = random.Random(key).random
 
     def chance(self, probability: float) -> bool:
-        """Returns True with a probability from 0 to 1."""
+        """Returns True with this probability."""
         return self._uniform() < probability
 
     def below(self, limit: int) -> int:
@@ -59,10 +59,9 @@ class Clause(NamedTuple):
 
     Attributes:
       verb: "go", "is", "leave", "either", "get", "drop" or "give".
-      actor: who does it, or whom it is about.
       what: the place or the object.
       other: the receiver ("give"), the second place ("either"), or None.
-      fact: the position among the story's facts of the fact that tells it.
+      fact: the position of the fact among the story's facts.
       before: the position of the fact that says whom a pronoun means, or None.
     """
 
@@ -75,13 +74,7 @@ class Clause(NamedTuple):
 
 
 class Tale:
-    """A story while it is being told; it begins without facts and questions.
-
-    Attributes:
-      clauses: what the facts have said so far, oldest first.
-      facts: the sentences told so far.
-      questions: the questions asked so far.
-    """
+    """A story while it is being told: what its facts say (`clauses`), its facts and questions."""
 
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
@@ -95,17 +88,12 @@ class Tale:
         return len(self.facts) - 1
 
     def note(self, verb: str, actor: str, what: str, other: str | None = None) -> None:
-        """Notes what the last fact says about one actor; see `Clause`."""
+        """Notes what the last fact says about one actor."""
         self.clauses.append(Clause(verb, actor, what, other, len(self.facts) - 1))
 
     def ask(self, text: str, answer: str, supporting: Sequence[int]) -> None:
-        """Asks a question about the facts told so far.
-
-        Args:
-          supporting: the positions of the supporting facts, in the order to be stored.
-        """
+        """Asks about the facts told so far; `supporting` is in the order to be stored."""
         self.questions.append(Question(text, answer, len(self.facts), tuple(supporting)))
 
     def story(self, task: int) -> Story:
-        """Returns what was told and asked as a story."""
         return Story(task, tuple(self.facts), tuple(self.questions))

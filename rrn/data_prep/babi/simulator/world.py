@@ -31,9 +31,6 @@ class World:
     At the start actors and objects are scattered. An event returns whether it could happen; if it
     did, the tale has told it.
 
-    Args:
-      there: the probability that a fact about taking something ends with "there".
-
     Attributes:
       place: the place of every actor.
       spot: the place of every object that nobody holds.

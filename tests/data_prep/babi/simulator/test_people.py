@@ -58,17 +58,3 @@ def test_a_question_with_two_answers_is_not_asked():
     for _ in range(20):
         question = asked(5, *tale_of(*gifts), clause=0)
         assert "milk" in question.text
-
-
-def test_whether_somebody_is_there():
-    tale, world = tale_of(("leave", "Mary", "office"), ("either", "John", "park", "school"))
-    assert asked(9, tale, world, clause=0).text == "Is Mary in the office?"
-    assert tale.questions[-1].answer == "no"
-    world.place["John"] = "park"
-    answers = set()
-    for _ in range(30):
-        question = asked(10, tale, world, clause=1)
-        likely = any(place in question.text for place in ("park", "school"))
-        assert question.answer == ("maybe" if likely else "no")
-        answers.add(question.answer)
-    assert answers == {"maybe", "no"}
