@@ -79,7 +79,7 @@ def test_training_writes_every_documented_file(trained):
     for row in rows:
         assert row.keys() == keys and row["readers"] == {"tower 0": 1, "tower 1": 1}
 
-    figures = ["error_by_task.png", "training.png", "validation.png"]
+    figures = ["curves.png", "error_by_task.png"]
     assert sorted(os.listdir(workdir / "figures")) == figures
     for name in figures:
         assert (workdir / "figures" / name).read_bytes().startswith(b"\x89PNG")

@@ -1,17 +1,24 @@
 """From a template and values to a page."""
 
-import functools
+import dataclasses
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import markupsafe
 import numpy as np
 
-from rrn.pages.content import SIDE, Example
+from rrn.pages.content import SIDE
 
-TEMPLATES = Path(__file__).parents[1]  # rrn/: a template is beside the module that renders it
+# A template is beside the module that renders it, in any package of rrn/.
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parents[1]),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def render(template: str, **values: Any) -> str:
@@ -21,41 +28,22 @@ def render(template: str, **values: Any) -> str:
       template: its path within the package `rrn`, such as "training/page.html".
       **values: what the template calls by name. Text is escaped.
     """
-    return _environment().get_template(template).render(values)
+    return _ENVIRONMENT.get_template(template).render(values, SIDE=SIDE)
 
 
-def as_json(examples: Sequence[Example]) -> str:
-    """Writes examples as the pages' script reads them: JSON with three digits after the point."""
-    return json.dumps(_rounded([asdict(example) for example in examples]), separators=(",", ":"))
-
-
-@functools.cache
-def _environment():
-    import jinja2  # only pages need it
-    import markupsafe  # jinja2's own
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["SIDE"] = SIDE
-    # "<" can begin no tag within a script.
-    environment.filters["as_json"] = lambda examples: markupsafe.Markup(
-        as_json(examples).replace("<", "\\u003c")
-    )
-    return environment
+def as_json(examples: Any) -> markupsafe.Markup:
+    """Writes examples as the player's script reads them: numbers have three decimals."""
+    plain = [_rounded(dataclasses.asdict(example)) for example in examples]
+    text = json.dumps(plain, separators=(",", ":"))
+    return markupsafe.Markup(text.replace("<", "\\u003c"))  # "<" begins no tag in a script
 
 
 def _rounded(value):
-    """`value` with plain numbers of three digits after the point, whatever their type was."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [_rounded(item) for item in value]
-    if isinstance(value, str):
-        return value
-    rounded = round(float(value), 3)
-    return int(rounded) if rounded.is_integer() else rounded
+    return value if isinstance(value, str) else round(float(value), 3)
+
+
+_ENVIRONMENT.filters["as_json"] = as_json

@@ -26,6 +26,11 @@ def device_slice(batch_size: int, num_devices: int, device: int) -> tuple[int, i
     return batch_size * device // num_devices, batch_size * (device + 1) // num_devices
 
 
+def average_pixel(train: Mapping[str, np.ndarray]) -> np.float32:
+    """Computes the average of all pixels of a training split's "image", 1 for white."""
+    return np.float32(train["image"].mean(dtype=np.float64) / 255.0)
+
+
 def _make_batch(task, arrays, examples, random, training, **options):
     """The task's batch of `examples`, sorted by size; `random.rows` are their keys."""
     order = tf.argsort(task.sizes(arrays, examples), stable=True)

@@ -1,20 +1,24 @@
 """What a report is: what a model reaches on a split, computed and shown.
 
 A task makes a model's outputs, and its report makes of them what people read. The program that
-evaluates asks a task's room for its report; a task knows of none.
+evaluates asks a task's package for its report; a task knows of none.
 """
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from rrn.pages import Example, Table
-from rrn.tasks.task import Arrays, Task
+from rrn.tasks.examples import one_of_each
+from rrn.tasks.inputs import evaluation_batch
+from rrn.tasks.task import Arrays, Batch, Task
+from rrn.variables.reading import reading_scope
 
-if TYPE_CHECKING:  # only drawing needs it
-    from matplotlib.figure import Figure
+# Other people's accuracy: (name, percent by kind, from kind 0 on).
+Published = Sequence[tuple[str, Sequence[float]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Results:
       group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
         the config's `error_share` is above 0.
       group_sizes: group -> how many of the examples are of it; empty where there are no groups.
-      samples: whatever else the report's figures show.
+      samples: whatever else the report's table and figures show.
       by_stage: stage -> the results of the weights at its end; empty where there are no stages.
+      data: the attributes of the prepared file; empty where they are not known.
     """
 
     metrics: dict[str, float]
@@ -39,29 +44,7 @@ class Results:
     group_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     samples: Any = None
     by_stage: dict[str, "Results"] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantity:
-    """What the figures say of a kind of metric.
-
-    Kinds of one title are curves of one plot.
-
-    Attributes:
-      title: what it is in words, and its unit.
-      factor: by what its numbers are multiplied, 100 where a share is shown in percent.
-      counted: if it is a list, what its places are, in a word.
-      first: the number of the list's first place.
-      offset: what is added then; a factor of -100 and 100 make of a share right a percentage wrong.
-      curve: if it is one number, what its curve is called beside others of the title.
-    """
-
-    title: str
-    factor: float = 1
-    counted: str = ""
-    first: int = 0
-    offset: float = 0
-    curve: str = "all"
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Report:
@@ -70,25 +53,21 @@ class Report:
     Everything has a default, so that a task without a report of its own has this one.
 
     Attributes:
-      quantities: kind of metric -> what figures say of it. A kind is a metric's name, up to the
-        slash and with it if there is one: "error/" is that of "error/task_01".
       error: what `Results.error` and `Results.group_errors` are, in words, and after a comma the
         unit.
       group: what a group is, in the word that metrics are named with, "task" in "error/task_01".
+      most_examples: on the page.
     """
 
-    quantities: ClassVar[Mapping[str, Quantity]] = {}
     error: ClassVar[str] = "loss"
     group: ClassVar[str] = "group"
+    most_examples: ClassVar[int] = 24
 
     def __init__(self, task: Task):
         self.task = task
 
     def group_name(self, group: int) -> str:
-        """Names a group of `Task.groups` in words; by default "group 3", with the word `group`.
-
-        It is asked for without a task, too, where runs are compared.
-        """
+        """Names a group of `Task.groups` in words; by default "group 3", with the word `group`."""
         return f"{self.group} {group}"
 
     def results(
@@ -106,30 +85,102 @@ class Report:
         return Results({"loss": last}, error=last, by_step=by_step)
 
     def table(self, results: Results) -> Table | str:
-        """Makes a table, or text of any form, of the results; by default a row for each metric."""
+        """Makes a table, or text of any form, of the results; by default a row for each metric.
+
+        What is published stands in it where it is of the same data; see `Results.data`.
+        """
         rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
         return Table(("", "value"), rows)
 
-    def figures(self, results: Results) -> dict[str, "Figure"]:
+    def figures(self, results: Results) -> dict[str, Figure]:
         """Draws the results: name -> figure; by default none."""
         return {}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows on the page of a run what the network makes of a few examples, step by step.
+        """Shows an example of each group, step by step; none of a report without `look`.
 
-        By default there are none. It runs outside of `tf.function`, and should take a few seconds.
+        It runs outside of `tf.function`, and should take a few seconds.
 
         Args:
           ids: those of the examples that were evaluated, increasing.
           seed: the experiment's, for `rrn.tasks.inputs.evaluation_batch`.
         """
-        return []
+        groups = self.task.groups(arrays)
+        if groups is None or type(self).look is Report.look:
+            return []
+        chosen = ids[np.sort(one_of_each(groups[ids], self.most_examples))]
+        batch = evaluation_batch(self.task, arrays, chosen, seed)
+        with reading_scope():
+            looked = self.look(batch)
+        rows = np.argsort(groups[np.asarray(batch["examples"])], kind="stable")
+        return [self.example(arrays, batch, int(row), looked) for row in rows]
+
+    def look(self, batch: Batch) -> Any:
+        """Runs the network on a batch of examples; returns what `example` shows of it."""
+        raise NotImplementedError
+
+    def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
+        """Makes of a row of the batch an example for the page."""
+        raise NotImplementedError
 
 
-# What reports of several tasks are made of
+class AccuracyReport(Report):
+    """Accuracy by group and step, of a task with the outputs of `rrn.nn.readout.answer_losses`.
 
-# Other people's accuracy: (name, percent by kind, from kind 0 on).
-Published = Sequence[tuple[str, Sequence[float]]]
+    Results are by step `accuracy/{group}_{number}` of each group that occurs and `accuracy/all`, in
+    percent, and `loss`.
+
+    Attributes:
+      published: rows of other people's results.
+      note: what is said of them.
+    """
+
+    error = "wrong answers, %"
+    published: ClassVar[Published] = ()
+    note: ClassVar[str] = ""
+
+    def results(
+        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
+    ) -> Results:
+        groups = self.task.groups(arrays)
+        assert groups is not None  # or it would have another report
+        groups, right = groups[examples], 100.0 * outputs["correct"]
+        by_group = {int(g): right[groups == g].mean(axis=0) for g in np.unique(groups)}
+        by_step = {f"accuracy/{self.group}_{g}": percents for g, percents in by_group.items()}
+        by_step |= {"accuracy/all": right.mean(axis=0), "loss": outputs["loss"].mean(axis=0)}
+        group_errors = {group: 100.0 - float(v[-1]) for group, v in by_group.items()}
+        return results_by_step(by_step, 100.0 - by_step["accuracy/all"][-1], groups, group_errors)
+
+    def table(self, results: Results) -> Table:
+        """Makes a table with a row for each step, and a column for each group."""
+        groups = self._by_group(results)
+        columns = {**groups, "all": results.by_step["accuracy/all"]}
+        rows = [
+            (f"step {i}", *(f"{percent:.1f}" for percent in percents))
+            for i, percents in enumerate(zip(*columns.values(), strict=True), 1)
+        ]
+        rows += [(row, *(f"{values[g]:.1f}" for g in groups), "") for row, values in self.published]
+        notes = [self.note] if self.note else []
+        return Table((f"right, %; {self.group}:", *map(str, columns)), rows, notes)
+
+    def figures(self, results: Results) -> dict[str, Figure]:
+        """Draws `accuracy` by group, a line for each step; what is published is dashed."""
+        by_group = self._by_group(results)
+        groups, steps = list(by_group), list(zip(*by_group.values(), strict=True))
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axes = figure.subplots()
+        for i, percents in enumerate(steps, 1):
+            shade = str(0.8 * (1 - i / len(steps)))
+            axes.plot(groups, percents, "o-", color=shade, label=f"step {i}")
+        for i, (label, percents) in enumerate(self.published):
+            axes.plot(percents, "D--", color=f"C{i}", linewidth=1, markersize=4, label=label)
+        axes.set(xlabel=self.group, ylabel="right answers, %", ylim=(0, 103), xticks=groups)
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
+        return {"accuracy": figure}
+
+    def _by_group(self, results):
+        names = {group: f"accuracy/{self.group}_{group}" for group in results.group_errors}
+        return {group: results.by_step[name] for group, name in names.items()}
 
 
 def results_by_step(
@@ -157,81 +208,6 @@ def results_by_step(
 
 
 def group_sizes(groups: np.ndarray) -> dict[int, int]:
-    """Counts the examples of each group: group -> number, by group.
-
-    Args:
-      groups: each example's group, integers `[examples]`.
-    """
+    """Counts the examples of each group `[examples]`: group -> number, by group."""
     found, counts = np.unique(groups, return_counts=True)
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
-
-
-def accuracy_by_kind(outputs: Mapping[str, np.ndarray], kinds: np.ndarray, name: str) -> Results:
-    """Computes the percentage of right answers by step, for each kind of question and for all.
-
-    Args:
-      outputs: "correct" and "loss", each `[examples, steps]`, of `rrn.nn.readout.answer_losses`.
-      kinds: each question's kind, integers `[examples]`.
-      name: what a kind is, in a word.
-
-    Returns:
-      The results "accuracy/{name}_{kind}" for each kind that occurs, "accuracy/all" and "loss", all
-      by step. The kinds are the groups. Errors are percentages of wrong answers at the last step.
-    """
-    right = 100.0 * outputs["correct"]
-    by_kind = {int(kind): right[kinds == kind].mean(axis=0) for kind in np.unique(kinds)}
-    by_step = {f"accuracy/{name}_{kind}": percents for kind, percents in by_kind.items()}
-    by_step["accuracy/all"] = right.mean(axis=0)
-    by_step["loss"] = outputs["loss"].mean(axis=0)
-    return results_by_step(
-        by_step,
-        error=100.0 - by_step["accuracy/all"][-1],
-        groups=kinds,
-        group_errors={kind: 100.0 - float(v[-1]) for kind, v in by_kind.items()},
-    )
-
-
-def accuracy_table(results: Results, name: str, published: Published = ()) -> Table:
-    """Makes a table of accuracy: a row for each step, a column for each kind.
-
-    Args:
-      name: what a kind is, in a word.
-      published: rows of other people's results.
-    """
-    kinds = _kinds(results, name)
-    columns = {**kinds, "all": results.by_step["accuracy/all"]}
-    rows = [
-        (f"step {i}", *(f"{percent:.1f}" for percent in percents))
-        for i, percents in enumerate(zip(*columns.values(), strict=True), 1)
-    ]
-    rows += [(row, *(f"{percents[k]:.1f}" for k in kinds), "") for row, percents in published]
-    return Table((f"right, %; {name}:", *map(str, columns)), rows)
-
-
-def draw_accuracy(results: Results, name: str, published: Published = ()) -> "Figure":
-    """Draws accuracy by kind: a line for each step.
-
-    Args:
-      name: what a kind is, in a word.
-      published: other people's results for kinds from 0 on, as dashed lines with marks.
-    """
-    from matplotlib.figure import Figure
-
-    by_kind = _kinds(results, name)
-    kinds = list(by_kind)
-    steps = list(zip(*by_kind.values(), strict=True))
-    figure = Figure(figsize=(9 if published else 8, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for i, percents in enumerate(steps, 1):
-        shade = str(0.8 * (1 - i / len(steps)))
-        axes.plot(kinds, percents, "o-", color=shade, label=f"step {i}")
-    for i, (label, percents) in enumerate(published):
-        axes.plot(percents, "D--", color=f"C{i}", linewidth=1, markersize=4, label=label)
-    axes.set(xlabel=name, ylabel="right answers, %", ylim=(0, 103), xticks=kinds)
-    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return figure
-
-
-def _kinds(results, name):
-    """Kind -> percents right by step, of the results of `accuracy_by_kind`."""
-    return {kind: results.by_step[f"accuracy/{name}_{kind}"] for kind in results.group_errors}

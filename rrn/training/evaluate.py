@@ -20,7 +20,7 @@ from rrn.models import naming, saved_model, saved_task
 from rrn.pages import Table
 from rrn.tasks.report import Report, Results
 from rrn.training.checkpoints import restore_variables, written_by
-from rrn.training.curves import Lines, by_part, draw_curves, in_order, make_charts, stage_marks
+from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.files import Files
 from rrn.training.identity import RUN, digest, flatten
@@ -93,17 +93,15 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     else:
         assign_weights(weights, setup.variables)
         results, _ = evaluator.results()
-    results = dataclasses.replace(results, by_stage=by_stage)
+    assert setup.evaluation_data is not None  # the evaluator's examples are of it
+    results = dataclasses.replace(results, by_stage=by_stage, data=setup.evaluation_data.attributes)
     made = provenance(setup, weights, lines)
     written = _write_results(setup, evaluator, results, made)
-    parts = by_part(lines).items()
-    curves = {part: draw_curves(some, setup.report) for part, some in parts}
-    figures = setup.report.figures(results)
-    paths = setup.workdir.save_figures({**figures, **curves})
+    curves = {"curves": draw_curves(lines)} if lines else {}
+    paths = setup.workdir.save_figures({**setup.report.figures(results), **curves})
     for path in paths:
         print(f"figure: {path}")
-    # The curves are there as charts.
-    page = _make_page(setup, evaluator, written, results, paths[: len(figures)], lines)
+    page = _make_page(setup, evaluator, written, results, paths)
     print(f"report: {setup.workdir.write_text('report.html', page)}")
     if made["lacking"]:  # the first words of the run, and the last: nobody should miss them
         print(made["lacking"])
@@ -137,11 +135,15 @@ def _write_results(
     by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
     sizes = {setup.report.group_name(g): size for g, size in results.group_sizes.items()}
     notes = data.attributes["notes"]  # of the training data
+    tested_on = f"{split} split of {evaluated}, {examples:,} examples"
+    of_file = (results.data.get(name, "") for name in ("source", "notes"))
+    tested_on = "; ".join([tested_on, *filter(None, of_file)])
     written = {
         "config": name,
         "data": evaluated,
         "split": split,
         "examples": examples,
+        "tested_on": tested_on,
         "metrics": results.metrics,
         "by_step": results.by_step,
         **({"by_stage": by_stage} if by_stage else {}),
@@ -151,8 +153,8 @@ def _write_results(
     }
     setup.workdir.path.mkdir(parents=True, exist_ok=True)
     setup.workdir.write_json("results.json", written)
+    print(f"{name}, {tested_on}")
     print(setup.report.table(results))
-    print(f"{name}, {split} split of {evaluated}, {examples:,} examples")
     if notes:
         print(f"trained on {data.attributes.get('file', data.path)}: {notes}")
     return written
@@ -164,7 +166,6 @@ def _make_page(
     written: Mapping[str, Any],
     results: Results,
     figures: Sequence[Path],
-    lines: Lines,
 ) -> str:
     """report.html, with examples as the weights now make them."""
     report, seed = setup.report, setup.request.config.seed
@@ -172,10 +173,8 @@ def _make_page(
         examples = report.examples(evaluator.arrays, evaluator.examples, seed)
     config = flatten({n: v for n, v in setup.request.fields.items() if n != "config"})
     variables = list_variables(setup.variables, {}, {})
-    marks = [*stage_marks(lines), (written["made"]["update"], "the weights that were evaluated")]
-    charts = make_charts({"": (lines, report)}, marks) if lines else []
     tables = report.table(results), _group_table(report, results)
-    return make_page(written, *tables, examples, charts, figures, config, variables)
+    return make_page(written, *tables, examples, figures, config, variables)
 
 
 def _group_table(report: Report, results: Results) -> Table:
@@ -185,7 +184,6 @@ def _group_table(report: Report, results: Results) -> Table:
         + ((f"{results.group_errors[group]:.1f}",) if results.group_errors else ())
         for group, size in results.group_sizes.items()
     ]
-    rows.sort(key=lambda row: in_order(row[0]))
     columns = report.group, "examples", report.error
     return Table(columns[: len(rows[0])] if rows else columns, rows)
 

@@ -1,12 +1,11 @@
-"""The page of a run or an evaluation: results, examples, curves, figures, config and variables."""
+"""The page of a run or an evaluation: results, examples, figures, config and variables."""
 
 import base64
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrn.pages import Chart, Example, Table, render
+from rrn.pages import Example, Table, render
 from rrn.training.provenance import in_words, weights_in_words
 
 
@@ -15,7 +14,6 @@ def make_page(
     table: Table | str,
     groups: Table,
     examples: Sequence[Example],
-    charts: Sequence[Chart],
     figures: Sequence[Path],
     config: Mapping[str, Any],
     variables: Sequence[Mapping[str, Any]],
@@ -35,15 +33,12 @@ def make_page(
     ]
     return render(
         "training/page.html",
-        name=results["config"],
         results=results,
         weights=weights_in_words(results["made"]),
         made=in_words(results["made"]),
         table=table,
         groups=groups,
         examples=examples,
-        several_steps=any(len(example.steps) > 1 for example in examples),
-        charts=[dataclasses.asdict(chart) for chart in charts],
         figures=pictures,
         config=Table(("field", "value"), [(name, str(value)) for name, value in config.items()]),
         variables=_table_of(variables),

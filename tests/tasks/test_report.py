@@ -1,16 +1,25 @@
-"""Accuracy by kind, its table and figure, by hand."""
+"""Accuracy by group, its table and figure, by hand."""
+
+import types
 
 import numpy as np
 
-from rrn.tasks.report import accuracy_by_kind, accuracy_table, draw_accuracy
+from rrn.tasks import AccuracyReport
 
 CORRECT = np.array([[0, 1], [1, 1], [0, 0], [1, 0]], np.float32)
-KINDS = np.array([2, 0, 2, 0])
+GROUPS = np.array([2, 1, 0, 2, 0])
 
 
-def test_results_by_kind_their_table_and_figure():
+class Jumps(AccuracyReport):
+    group = "jumps"
+    published = (("paper", (90, 85, 80)),)
+    note = "Theirs."
+
+
+def test_results_by_group_their_table_and_figure():
     outputs = {"correct": CORRECT, "loss": np.array([[1.0, 3.0]] * 4)}
-    results = accuracy_by_kind(outputs, KINDS, "jumps")
+    report = Jumps(types.SimpleNamespace(groups=lambda arrays: GROUPS))
+    results = report.results({}, np.array([0, 2, 3, 4]), outputs)
     by_step = {
         "accuracy/jumps_0": [100, 50],
         "accuracy/jumps_2": [0, 50],
@@ -20,14 +29,15 @@ def test_results_by_kind_their_table_and_figure():
     assert results.by_step == by_step and results.error == 50
     assert results.metrics == {name: values[-1] for name, values in by_step.items()}
     assert results.group_errors == {0: 50, 2: 50} and results.group_sizes == {0: 2, 2: 2}
-    table = accuracy_table(results, "jumps", [("paper", (90, 85, 80))])
-    assert [list(row) for row in (table.columns, *table.rows)] == [
+    table = report.table(results)
+    assert [list(row) for row in (table.columns, *table.rows, table.notes)] == [
         ["right, %; jumps:", "0", "2", "all"],
         ["step 1", "100.0", "0.0", "50.0"],
         ["step 2", "50.0", "50.0", "50.0"],
         ["paper", "90.0", "80.0", ""],
+        ["Theirs."],
     ]
-    axes = draw_accuracy(results, "jumps", [("paper", (90, 85, 80))]).axes[0]
+    axes = report.figures(results)["accuracy"].axes[0]
     drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
     assert drawn == {
         "step 1": [[0, 100], [2, 0]],

@@ -74,6 +74,6 @@ def test_other_defaults(arrays):
     by_step = report.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})
     assert by_step == Results({"loss": 1.5}, error=1.5, by_step={"loss": [4.0, 1.5]})
     assert str(report.table(by_step)).split() == ["value", "loss", "1.5000"]
-    assert report.quantities == {} and report.figures(by_step) == {}
+    assert report.figures(by_step) == {}
     assert by_step.group_sizes == {} and report.group_name(3) == "group 3"
     assert report.examples({}, np.arange(2), 0) == []

@@ -13,8 +13,7 @@ import tensorflow as tf
 from rrn.files.data import PreparedData
 from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
-from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork
-from rrn.tasks.ages.settings import Model
+from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork, Model
 from rrn.tasks.checks import Range
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom

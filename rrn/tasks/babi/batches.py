@@ -10,9 +10,9 @@ from rrn.files.data import PreparedData
 from rrn.nn.sentences import padded, prefix_tree
 from rrn.tasks.babi.augmentation import Relabelling
 from rrn.tasks.babi.auxiliary import bags_of_words, content_words, find_topics
+from rrn.tasks.babi.network import Model
 from rrn.tasks.babi.parts import part_boundaries
 from rrn.tasks.babi.questions import answered_alone, distinct_questions
-from rrn.tasks.babi.settings import Model
 from rrn.tasks.task import Arrays, Batch
 from rrn.variables.random import ExampleRandom, uniform
 

@@ -1,38 +1,18 @@
 """The classification task's results: accuracy by digit."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from rrn.pages import Table
-from rrn.tasks.classification.task import Classification
-from rrn.tasks.report import Quantity, Report, Results, group_sizes
+from rrn.tasks.report import Report, Results, group_sizes
 from rrn.tasks.task import Arrays
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-def create_report(task: Classification) -> "ClassificationReport":
-    """Makes the report; see `rrn.tasks.create_report`.
-
-    Args:
-      task: the task.
-
-    Returns:
-      The report.
-    """
-    return ClassificationReport(task)
 
 
 class ClassificationReport(Report):
     """Accuracy by digit; see `rrn.tasks.report.Report` for what each method is for."""
 
-    quantities: ClassVar = {
-        "accuracy": Quantity("digits right, %", 100),
-        "accuracy/": Quantity("digits right, %"),
-    }
     error = "digits wrong, %"
     group = "digit"
 
@@ -59,10 +39,8 @@ class ClassificationReport(Report):
         ]
         return Table(("", "%"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
-    def figures(self, results: Results) -> dict[str, "Figure"]:
+    def figures(self, results: Results) -> dict[str, Figure]:
         """Draws `accuracy` by digit."""
-        from matplotlib.figure import Figure  # only drawing needs it
-
         metrics = results.metrics
         digits = {int(n[-1]): v for n, v in metrics.items() if n.startswith("accuracy/digit_")}
         figure = Figure(figsize=(6, 3.5), layout="constrained")
@@ -73,3 +51,6 @@ class ClassificationReport(Report):
         axes.set(xlabel="digit", ylabel="digits right, %")
         axes.set_title(f"{metrics['accuracy/all']:.2f} % of all", fontsize="medium")
         return {"accuracy": figure}
+
+
+create_report = ClassificationReport

@@ -9,13 +9,12 @@ VGG19's paper: all weights start at random (theirs were of a shallower network),
 the config's, and images are not cropped or mirrored: they are digits.
 """
 
-import numpy as np
 import tensorflow as tf
 
 from rrn.files.data import PreparedData
 from rrn.nn.readout import dropout
-from rrn.tasks.classification.network import ConvolutionalNetwork
-from rrn.tasks.classification.settings import Model
+from rrn.tasks.classification.network import ConvolutionalNetwork, Model
+from rrn.tasks.inputs import average_pixel
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable
@@ -28,11 +27,6 @@ def create_task(config: Model, data: PreparedData) -> "Classification":
     return Classification(config, data)
 
 
-def _average(train):
-    """Of all pixels of the training split, 1 for white."""
-    return np.float32(train["image"].mean(dtype=np.float64) / 255.0)
-
-
 class Classification(Task):
     """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
 
@@ -41,7 +35,7 @@ class Classification(Task):
 
     def __init__(self, config: Model, data: PreparedData):
         super().__init__(config, ConvolutionalNetwork(1, NUM_CLASSES, config))
-        self.average = data.constant("average", _average)
+        self.average = data.constant("average", average_pixel)
         self.constants = {"average": self.average}
 
     # Inputs

@@ -1,19 +1,16 @@
 """The completion task's results: how well holes are filled, also without a network; examples."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
+from matplotlib.figure import Figure
 
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
 from rrn.tasks.completion.task import FILLS, Completion
-from rrn.tasks.report import Quantity, Report, Results
+from rrn.tasks.report import Report, Results
 from rrn.tasks.task import Arrays
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHOWN = 6  # examples in the picture
 
@@ -23,33 +20,10 @@ def psnr(mse: np.ndarray | float) -> np.ndarray | float:
     return -10.0 * np.log10(mse)
 
 
-def create_report(task: Completion) -> "CompletionReport":
-    """Makes the report; see `rrn.tasks.create_report`.
-
-    Args:
-      task: the task.
-
-    Returns:
-      The report.
-    """
-    return CompletionReport(task)
-
-
 class CompletionReport(Report):
     """How well holes are filled; see `rrn.tasks.report.Report` for what each method is for."""
 
     task: Completion
-    quantities: ClassVar = {
-        "reconstruction": Quantity("mean squared error in the hole"),
-        "l1": Quantity("mean absolute error in the hole"),
-        "l1/": Quantity("mean absolute error in the hole, other fills"),
-        "psnr": Quantity("PSNR, dB"),
-        "psnr/": Quantity("PSNR, other fills, dB"),
-        "discriminator": Quantity("loss of the discriminators"),
-        "generator": Quantity("loss of the generator"),
-        "discriminator/accuracy": Quantity("images judged rightly, %", 100),
-        "discriminator_accuracy": Quantity("images judged rightly, %", 100),
-    }
     error = "mean squared error in the hole"
 
     def results(
@@ -93,10 +67,8 @@ class CompletionReport(Report):
             row(fill, results.metrics, "/" + fill.replace(" ", "_"))
         return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
 
-    def figures(self, results: Results) -> dict[str, "Figure"]:
+    def figures(self, results: Results) -> dict[str, Figure]:
         """Draws some images as `completed`: with their holes, and completed after every stage."""
-        from matplotlib.figure import Figure  # only drawing needs it
-
         samples = results.samples
         size = samples["original"].shape[1]
         masks = hole_mask(tf.constant(samples["hole"], tf.int32), size).numpy()
@@ -117,6 +89,9 @@ class CompletionReport(Report):
                 )
                 axes.set(xticks=[], yticks=[])  # the frame stays
         return {"completed": figure}
+
+
+create_report = CompletionReport
 
 
 def _by_stage(results):

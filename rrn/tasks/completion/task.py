@@ -44,8 +44,7 @@ from rrn.tasks.completion.holes import (
     mean_over_hole,
     nearest_visible,
 )
-from rrn.tasks.completion.network import CompletionModules
-from rrn.tasks.completion.settings import Model
+from rrn.tasks.completion.network import CompletionModules, Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables

@@ -1,16 +1,44 @@
 """Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
 
-import tensorflow as tf
+from typing import Annotated, ClassVar, Literal
 
+import tensorflow as tf
+from pydantic import Field
+
+from rrn.config import Dropout, ModelSettings, Size, Steps
 from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.layers import MLP, glorot_uniform
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.nn.readout import dropout, sum_readout
+from rrn.settings import Number, Settings
 from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
-from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Batch
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import read
+
+SCHEMAS = (("pretty_clevr", 1),)
+
+
+class LossOptions(Settings):
+    """What a stage may give to `loss`."""
+
+    # How many numbers of jumps are asked for, from 0 on.
+    num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] = OBJECTS
+
+
+class Model(ModelSettings):
+    """The network on objects; the defaults are the paper's."""
+
+    TASK: ClassVar = "pretty_clevr"
+    LOSS_OPTIONS: ClassVar = LossOptions
+
+    network: Literal["recurrent", "mlp"] = "recurrent"
+    hidden_size: Size = 128
+    num_steps: Steps = 4
+    readout_dropout: Dropout = 0.5
+    markers_in_order: bool = False  # the k-th object has marker k; only the MLP sees it
+    auxiliary_loss: Number = 0.0  # weight of the loss of finding the answer's object, in training
+
 
 OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker
 QUESTION_SIZE = CLASSES + OBJECTS  # anchor, number of jumps

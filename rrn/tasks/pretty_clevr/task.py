@@ -18,11 +18,11 @@ from rrn.tasks.checks import Range
 from rrn.tasks.pretty_clevr.network import (
     OTHERS,
     FlatNetwork,
+    Model,
     PrettyClevrNetwork,
     one_hot_question,
 )
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
-from rrn.tasks.pretty_clevr.settings import Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable

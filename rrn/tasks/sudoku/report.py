@@ -1,22 +1,18 @@
 """Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
+import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tensorflow as tf
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from rrn.pages import Example, Step, Table
-from rrn.tasks.examples import one_of_each
-from rrn.tasks.inputs import evaluation_batch
-from rrn.tasks.report import Quantity, Report, Results, results_by_step
+from rrn.tasks.report import Report, Results, results_by_step
 from rrn.tasks.sudoku.marks import belief_marks, board_marks
 from rrn.tasks.sudoku.task import Sudoku
-from rrn.tasks.task import Arrays
-from rrn.variables.reading import reading_scope
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from rrn.tasks.task import Arrays, Batch
 
 PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
 OTHERS = (
@@ -26,33 +22,16 @@ OTHERS = (
 )
 
 SURE = 0.99  # a probability
-
-
-def create_report(task: Sudoku) -> "SudokuReport":
-    """Makes the report; see `rrn.tasks.create_report`.
-
-    Args:
-      task: the task.
-
-    Returns:
-      The report.
-    """
-    return SudokuReport(task)
+SOLVED = "The board is solved."
 
 
 class SudokuReport(Report):
     """Boards solved, by givens; see `rrn.tasks.report.Report` for what each method is for."""
 
     task: Sudoku
-    quantities: ClassVar = {
-        "accuracy": Quantity("cells right, %", 100),
-        "board_accuracy": Quantity("boards solved, %", 100),
-        "cell_accuracy/": Quantity("cells right, %"),
-        "board_accuracy/": Quantity("boards solved, %"),
-        "sure/": Quantity(f"boards with all probabilities ≥ {SURE}, and wrong ones of these, %"),
-    }
     error = "boards not solved, %"
     group = "givens"
+    most_examples = 4  # each has as many drawings as there are steps
 
     def group_name(self, group: int) -> str:
         return f"{group} givens"
@@ -81,7 +60,8 @@ class SudokuReport(Report):
         by_step["loss"] = outputs["loss"].mean(axis=0)
         unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
         error = 100.0 - by_step["board_accuracy/all"][-1]
-        return results_by_step(by_step, error, givens, unsolved)
+        results = results_by_step(by_step, error, givens, unsolved)
+        return dataclasses.replace(results, samples={"as_the_papers": _as_the_papers(arrays)})
 
     def table(self, results: Results) -> Table:
         """Makes the table of boards solved by givens and step, and cells right."""
@@ -94,13 +74,14 @@ class SudokuReport(Report):
             (f"{level}", *(f"{boards[step - 1]:.1f}" for step in steps), f"{cells[-1]:.2f}")
             for level, boards, cells in [*levels, (name, *both)]
         ]
-        rows.append(("paper, 17", *(f"{PAPER.get(step, '')}" for step in steps), ""))
+        if results.samples["as_the_papers"]:
+            rows.append(("paper, 17", *(f"{PAPER.get(step, '')}" for step in steps), ""))
         sure, wrong = by_step["sure/boards"][-1], by_step["sure/wrong"][-1]
-        notes = (
+        notes = [
             f"every digit's probability is at least {SURE} on {sure:.1f} % of the boards; "
-            f"{wrong:.2f} % of these are wrong",
-            OTHERS,
-        )
+            f"{wrong:.2f} % of these are wrong"
+        ]
+        notes += [OTHERS] if results.samples["as_the_papers"] else []
         headings = (
             "boards solved, %; givens:",
             *(f"step {step}" for step in steps),
@@ -108,7 +89,7 @@ class SudokuReport(Report):
         )
         return Table(headings, rows, notes)
 
-    def figures(self, results: Results) -> dict[str, "Figure"]:
+    def figures(self, results: Results) -> dict[str, Figure]:
         """Draws the boards solved.
 
         `accuracy_by_step` has a line for each number of givens, and the paper's marks;
@@ -116,9 +97,6 @@ class SudokuReport(Report):
         """
         if len(results.by_step["loss"]) == 1:
             return {}
-        from matplotlib import colormaps  # only drawing needs it
-        from matplotlib.figure import Figure
-
         givens, boards, _ = zip(*_levels(results), strict=True)
         steps = np.arange(1, len(boards[0]) + 1)
         lines = Figure(figsize=(8, 4.5), layout="constrained")
@@ -127,7 +105,8 @@ class SudokuReport(Report):
             colour = colormaps["viridis"](i / max(len(givens) - 1, 1))
             axes.plot(steps, values, color=colour, label=f"{level}")
         axes.plot(steps, results.by_step["board_accuracy/all"], "k--", label="all")
-        if paper := [step for step in PAPER if step <= steps[-1]]:
+        paper = [step for step in PAPER if step <= steps[-1]]
+        if paper and results.samples["as_the_papers"]:
             solved = [PAPER[step] for step in paper]
             axes.plot(paper, solved, "D", color="C3", clip_on=False, label="paper, 17")
         axes.set(
@@ -144,19 +123,32 @@ class SudokuReport(Report):
         heat.colorbar(image, label="boards solved, %")
         return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
 
-    def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
-        """Shows boards of different numbers of givens that fill in."""
-        task = self.task
-        givens = arrays["givens"].numpy()[ids]
-        chosen = ids[np.sort(one_of_each(givens, SHOWN))]
-        batch = evaluation_batch(task, arrays, chosen, seed)
-        with reading_scope():
-            num_steps = task.config.evaluation_steps
-            logits, _ = task.logits(task.encode(batch), batch["puzzle"], num_steps)
-        beliefs = tf.nn.softmax(logits).numpy()
-        boards = zip(batch["puzzle"].numpy(), batch["solution"].numpy(), beliefs, strict=True)
-        made = [_example(*board) for board in boards]
-        return sorted(made, key=lambda example: example.title)
+    def look(self, batch: Batch) -> np.ndarray:
+        """Returns the digits' probabilities, `[examples, 81, steps, 10]`."""
+        task, puzzle = self.task, batch["puzzle"]
+        logits, _ = task.logits(task.encode(batch), puzzle, task.config.evaluation_steps)
+        return tf.nn.softmax(logits).numpy()
+
+    def example(self, arrays: Arrays, batch: Batch, row: int, looked: np.ndarray) -> Example:
+        """Shows how a board fills in."""
+        puzzle, solution = (batch[name][row].numpy() for name in ("puzzle", "solution"))
+        right = (looked[row].argmax(-1) == solution[:, None]).sum(axis=0)
+        notes = [f"{cells} of 81 cells are right." if cells < 81 else SOLVED for cells in right]
+        by_step = zip(looked[row].transpose(1, 0, 2), notes, strict=True)
+        return Example(
+            title=f"{np.count_nonzero(puzzle)} givens",
+            question="A digit's area is its probability. Wrong digits are red.",
+            drawing=board_marks(puzzle),
+            steps=[Step(marks=belief_marks(puzzle, p, solution), note=note) for p, note in by_step],
+        )
+
+
+create_report = SudokuReport
+
+
+def _as_the_papers(arrays):
+    """Whether all boards are made of puzzles with 17 givens, as the paper's are."""
+    return "pool" in arrays and bool((np.count_nonzero(arrays["pool"], axis=1) == 17).all())
 
 
 def _levels(results):
@@ -166,23 +158,3 @@ def _levels(results):
         (level, by_step[f"board_accuracy/{level}"], by_step[f"cell_accuracy/{level}"])
         for level in results.group_errors
     ]
-
-
-# Examples of the page
-
-SOLVED = "The board is solved."
-SHOWN = 4  # boards: each has as many drawings as there are steps
-
-
-def _example(puzzle, solution, beliefs):
-    """Shows how a board fills in; solution: digits `[81]`; beliefs: `[81, steps, 10]`."""
-    right = (beliefs.argmax(-1) == solution[:, None]).sum(axis=0)
-    notes = [f"{cells} of 81 cells are right." if cells < 81 else SOLVED for cells in right]
-    by_step = zip(beliefs.transpose(1, 0, 2), notes, strict=True)
-    return Example(
-        title=f"{np.count_nonzero(puzzle)} givens",
-        question="A digit's area is its probability. Digits that the solution does not have there "
-        "are red.",
-        drawing=board_marks(puzzle),
-        steps=[Step(marks=belief_marks(puzzle, p, solution), note=note) for p, note in by_step],
-    )

@@ -1,10 +1,26 @@
 """The triplet task's network: two convolutions and a linear layer."""
 
-import tensorflow as tf
+from typing import Annotated, ClassVar
 
+import tensorflow as tf
+from pydantic import Field
+
+from rrn.config import ModelSettings, Size
 from rrn.nn.convolution import Conv2D
 from rrn.nn.layers import Linear
-from rrn.tasks.triplet.settings import Model
+
+SCHEMAS = (("mnist", 1),)
+
+
+class Model(ModelSettings):
+    """The network that embeds images."""
+
+    TASK: ClassVar = "triplet"
+
+    # Channels of the first convolution; the second has twice as many.
+    width: Annotated[int, Field(ge=1, le=1024)] = 16
+    embedding_size: Size = 32
+    margin: Annotated[float, Field(ge=0, le=2)] = 0.5  # of a difference of cosines
 
 
 class EmbeddingNetwork(tf.Module):

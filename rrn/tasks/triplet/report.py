@@ -1,43 +1,22 @@
 """The triplet task's results: what the nearest images of each image show."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from rrn.pages import Table
-from rrn.tasks.report import Quantity, Report, Results, group_sizes
+from rrn.tasks.report import Report, Results, group_sizes
 from rrn.tasks.task import Arrays
-from rrn.tasks.triplet.task import Triplet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NEAREST = 10  # images that are looked at for every query
 BLOCK = 1_000  # queries at once
 SHOWN = 10  # queries in the picture
 
 
-def create_report(task: Triplet) -> "TripletReport":
-    """Makes the report; see `rrn.tasks.create_report`.
-
-    Args:
-      task: the task.
-
-    Returns:
-      The report.
-    """
-    return TripletReport(task)
-
-
 class TripletReport(Report):
     """What the nearest images show; see `rrn.tasks.report.Report` for what each method is for."""
 
-    quantities: ClassVar = {
-        "nearest/": Quantity("the nearest image shows the digit, %"),
-        "ten_nearest": Quantity("of the ten nearest images show the digit, %"),
-        "closer": Quantity("the match is nearer than the other, %"),
-    }
     error = "nearest images of other digits, %"
     group = "digit"
 
@@ -88,12 +67,15 @@ class TripletReport(Report):
         rows = [(words[n], f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"]
         return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
-    def figures(self, results: Results) -> dict[str, "Figure"]:
+    def figures(self, results: Results) -> dict[str, Figure]:
         """Draws the `embedding` and what is `retrieved`."""
         return {
             "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
             "retrieved": draw_retrieved(results.samples),
         }
+
+
+create_report = TripletReport
 
 
 def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
@@ -117,15 +99,13 @@ def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
     return found
 
 
-def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
+def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> Figure:
     """Draws two projections: on the first and second, and on the third and fourth principal axis.
 
     Args:
       embeddings: `[images, size]`.
       labels: the digits `[images]`; each has a colour.
     """
-    from matplotlib.figure import Figure  # only drawing needs it
-
     centred = embeddings - embeddings.mean(axis=0)
     _, _, axes_ = np.linalg.svd(centred, full_matrices=False)
     places = centred @ axes_[:4].T
@@ -141,10 +121,8 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> "Figure":
     return figure
 
 
-def draw_retrieved(samples: Mapping[str, np.ndarray]) -> "Figure":
+def draw_retrieved(samples: Mapping[str, np.ndarray]) -> Figure:
     """Draws a row for each query of `results`: it and its nearest images, wrong digits in red."""
-    from matplotlib.figure import Figure
-
     queries, found, right = samples["queries"], samples["found"], samples["right"]
     shape = len(queries), 1 + found.shape[1]
     figure = Figure(figsize=(0.6 * shape[1], 0.6 * shape[0]), layout="constrained")

@@ -16,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.files.data import PreparedData
+from rrn.tasks.inputs import average_pixel
 from rrn.tasks.task import Arrays, Batch, Pair, Task
-from rrn.tasks.triplet.network import EmbeddingNetwork
-from rrn.tasks.triplet.settings import Model
+from rrn.tasks.triplet.network import EmbeddingNetwork, Model
 from rrn.variables.random import ExampleRandom
 
 IMAGES = "query", "match", "other"
@@ -27,11 +27,6 @@ IMAGES = "query", "match", "other"
 def create_task(config: Model, data: PreparedData) -> "Triplet":
     """Makes the task, which takes the images' average and size from the data."""
     return Triplet(config, data)
-
-
-def _average(train):
-    """Of all pixels of the training split, 1 for white."""
-    return np.float32(train["image"].mean(dtype=np.float64) / 255.0)
 
 
 class Triplet(Task):
@@ -49,7 +44,7 @@ class Triplet(Task):
             if len(np.unique(arrays["label"])) < 2:
                 raise ValueError(f"{data.path}: its {split} split needs images of two digits")
         self.size = int(data.constant("size", lambda train: train["image"].shape[1]))
-        self.average = data.constant("average", _average)
+        self.average = data.constant("average", average_pixel)
         super().__init__(config, EmbeddingNetwork(self.size, config))
         self.constants = {"size": self.size, "average": self.average}
 

@@ -1,5 +1,7 @@
 """bAbI's results by hand, its table and its figure."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,8 @@ from matplotlib.figure import Figure
 
 from rrn.tasks.babi.report import TASK_NAMES, BabiReport
 from tests.tasks.babi.questions import TINY_SENTENCES, make_task, tiny_arrays, tiny_data
+
+RELEASED = {"source": "tasks_1-20_v1-2.tar.gz", "notes": "Task 3: no en training file"}
 
 
 def one_hot(predicted):
@@ -115,6 +119,7 @@ def test_the_table_names_every_task_and_the_paper():
     right = one_hot([[1, 1]] * 19 + [[1, 3]])  # all but the last question's last step
     outputs = {"probabilities": right, "loss": np.zeros([20, 2])}
     results = BabiReport(task).results(arrays, np.arange(20), outputs)
+    results = dataclasses.replace(results, data=RELEASED)
     table = BabiReport(task).table(results)
     assert table.columns[1:3] == ("step 1", "step 2")
     for number, (row, name) in enumerate(zip(table.rows[:20], TASK_NAMES, strict=True), 1):
@@ -127,19 +132,48 @@ def test_the_table_names_every_task_and_the_paper():
     ]
 
 
+@pytest.mark.parametrize(
+    ("data", "tasks"),
+    [
+        ({}, 20),
+        ({"source": "simulated", "notes": "All questions are simulated"}, 20),
+        ({**RELEASED, "notes": "Task 3: no en test file; 9 test questions from the simulator"}, 20),
+        (RELEASED, 19),
+    ],
+)
+def test_the_papers_results_stand_beside_those_on_all_released_test_files_alone(data, tasks):
+    task = make_task(tiny_data())
+    arrays = tiny_arrays(np.arange(1, tasks + 1), *np.ones([2, tasks], np.int32))
+    outputs = {"probabilities": one_hot([[1]] * tasks), "loss": np.zeros([tasks, 1])}
+    report = BabiReport(task)
+    results = report.results(arrays, np.arange(tasks), outputs)
+    results = dataclasses.replace(results, data=data)
+    assert "paper" not in str(report.table(results)) and "0.46" not in str(report.table(results))
+    (axes,) = report.figures(results)["error_by_task"].axes
+    assert "paper" not in axes.get_title() and [[20, 0.46]] not in drawn(axes)
+
+
+def drawn(axes):
+    return [line.get_xydata().tolist() for line in axes.lines]
+
+
 def test_the_figure_has_a_bar_for_every_task_and_step():
     task = make_task(tiny_data())
-    figures = BabiReport(task).figures(hand_made_results(task))
+    tasks = [f"error/task_{number:02d}" for number in range(1, 21)]
+    by_step = {**{name: [50.0, 5.0] for name in tasks}, **hand_made_results(task).by_step}
+    results = dataclasses.replace(hand_made_results(task), by_step=by_step, data=RELEASED)
+    figures = BabiReport(task).figures(results)
     assert list(figures) == ["error_by_task"]
     assert isinstance(figures["error_by_task"], Figure)
     (axes,) = figures["error_by_task"].axes
     figures["error_by_task"].draw_without_rendering()
     heights = [[bar.get_height() for bar in bars] for bars in axes.containers[:2]]
     means = [(150 + 100 / 19) / 4, (60 + 100 / 19) / 4]
-    bars = [[100, 50, 100 / 19, 0, means[0]], [5, 5, 100 / 19, 50, means[1]]]
-    np.testing.assert_allclose(heights, bars)
+    bars = np.array(heights)[:, [0, 1, 2, 4, 19, 20]]
+    wanted = [[100, 50, 50, 100 / 19, 0, means[0]], [5, 5, 5, 100 / 19, 50, means[1]]]
+    np.testing.assert_allclose(bars, wanted)
     labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == ["1", "2", "5", "20", "mean"]
+    assert labels == [*map(str, range(1, 21)), "mean"]
     assert axes.get_ylabel() == "wrong answers, %"
-    assert [[4, 0.46]] in [line.get_xydata().tolist() for line in axes.lines]  # the paper's
+    assert [[20, 0.46]] in drawn(axes)  # the paper's
     assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
