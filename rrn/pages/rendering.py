@@ -28,7 +28,7 @@ def render(template: str, **values: Any) -> str:
       template: its path within the package `rrn`, such as "training/page.html".
       **values: what the template calls by name. Text is escaped.
     """
-    return _ENVIRONMENT.get_template(template).render(values, SIDE=SIDE)
+    return _ENVIRONMENT.get_template(template).render(values)
 
 
 def as_json(examples: Any) -> markupsafe.Markup:
@@ -46,4 +46,4 @@ def _rounded(value):
     return value if isinstance(value, str) else round(float(value), 3)
 
 
-_ENVIRONMENT.filters["as_json"] = as_json
+_ENVIRONMENT.filters["as_json"], _ENVIRONMENT.globals["SIDE"] = as_json, SIDE

@@ -382,9 +382,12 @@ def test_metrics_by_hand():
     np.testing.assert_array_equal(metrics["board_accuracy"], [1, 3])
 
 
+PAPERS = np.tile(np.arange(81) < 17, [2, 1])  # puzzles with 17 givens, as the paper's
+
+
 def hand_made_results():
     """Examples 1 to 4 of five: two of 17 givens, one of 19, one of 34; three steps."""
-    arrays = {"givens": tf.constant([17, 17, 19, 17, 34])}
+    arrays = {"givens": tf.constant([17, 17, 19, 17, 34]), "pool": PAPERS}
     cells = np.array([[0, 40.5, 81], [81, 81, 81], [81, 0, 81], [81, 81, 0]], np.float32)
     loss = np.array([[3, 2, 1], [1, 1, 1], [0, 0, 0], [4, 5, 6]], np.float32)
     sure = np.array([[0.99, 0.5, 1], [0.98, 0, 1], [0, 0.99, 0.9], [0, 0.5, 0.99]], np.float32)
@@ -443,10 +446,23 @@ def test_the_table_shows_a_few_steps_and_the_papers(num_steps, shown, paper):
     zeros = np.zeros([1, num_steps])
     outputs = {"cells_correct": zeros + 81.0, "confidence": zeros, "loss": zeros}
     task = make_task()
-    results = SudokuReport(task).results({"givens": tf.constant([20])}, np.array([0]), outputs)
+    arrays = {"givens": tf.constant([20]), "pool": PAPERS}
+    results = SudokuReport(task).results(arrays, np.array([0]), outputs)
     table = SudokuReport(task).table(results)
     assert list(table.columns[1:-1]) == [f"step {step}" for step in shown]
     assert list(table.rows[-1]) == ["paper, 17", *paper, ""]
+
+
+def test_of_other_lists_no_published_results_are_shown():
+    outputs = dict.fromkeys(("cells_correct", "confidence", "loss"), np.zeros([1, 64]))
+    report = SudokuReport(make_task())
+    arrays = {"givens": tf.constant([20]), "pool": np.vstack([PAPERS, np.arange(81) < 20])}
+    results = report.results(arrays, np.array([0]), outputs)
+    assert "paper" not in str(report.table(results)) and "DGL" not in str(report.table(results))
+    labels = [
+        line.get_label() for line in report.figures(results)["accuracy_by_step"].axes[0].lines
+    ]
+    assert labels == ["20", "all"]
 
 
 def test_the_figures_have_a_line_and_a_row_for_each_level():
@@ -475,7 +491,8 @@ def test_the_papers_figures_are_marks_beside_the_curves():
     zeros = np.zeros([1, 48])
     outputs = {"cells_correct": zeros, "confidence": zeros, "loss": zeros}
     task = make_task()
-    results = SudokuReport(task).results({"givens": tf.constant([17])}, np.array([0]), outputs)
+    arrays = {"givens": tf.constant([17]), "pool": PAPERS}
+    results = SudokuReport(task).results(arrays, np.array([0]), outputs)
     figure = SudokuReport(task).figures(results)["accuracy_by_step"]
     figure.draw_without_rendering()
     (axes,) = figure.axes
