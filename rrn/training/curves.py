@@ -61,7 +61,9 @@ def draw_curves(lines: Lines) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         names = list(dict.fromkeys(name for name, _ in curves))
         for (name, validation), points in curves.items():
-            style = {"color": colormaps["viridis"](0.9 * names.index(name) / len(names))}
+            style: dict[str, Any] = {
+                "color": colormaps["viridis"](0.9 * names.index(name) / len(names))
+            }
             style |= {"linewidth": 2.0 if validation else 0.8}
             style |= {"marker": "." if len(points) <= FEW else ""}
             label = (name or "all").replace("_", " ") + " (validation)" * validation
