@@ -4,10 +4,6 @@ python main.py --config configs/babi.py --devices 0,1,2,3
 python main.py --config configs/babi.py:quick --config.train.learning_rate=1e-3
 """
 
-from rrn.data_prep.interruption import interruption
-
-if __name__ == "__main__":  # before the imports that take a second
-    interruption.expect()
 from rrn.main import start
 
 if __name__ == "__main__":

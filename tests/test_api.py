@@ -1,10 +1,8 @@
 """The API pages, and the docstrings that they are made of where ruff's `D` rules do not look."""
 
-import ast
 import importlib
 import inspect
 import pkgutil
-import re
 import subprocess
 import sys
 
@@ -12,7 +10,6 @@ import pytest
 import yaml
 
 import rrn
-from rrn.data_prep.finding import find
 from tests.helpers import ROOT
 
 # Modules by their names, but for programs, which declare flags when they are imported.
@@ -41,17 +38,6 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     assert "edge_keep_probability" in (tmp_path / "api/rrn.nn/index.html").read_text()
-
-
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
-def test_a_package_has_a_line_for_each_of_its_modules(package):
-    found = find(package, *FOUND[package.name]) if package.name in FOUND else {}
-    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
-    modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
-    modules |= {path.parent.name for path in package.glob("*/__init__.py")}
-    assert sorted(modules - found.keys()) == sorted(
-        name for name in re.findall(r"^  (\w+): ", text, re.MULTILINE) if name in modules
-    )
 
 
 @pytest.mark.parametrize("name", MODULES)

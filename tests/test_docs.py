@@ -25,7 +25,7 @@ import yaml
 from rrn import sweep
 from rrn.data_prep import __main__ as data_prep
 from rrn.distribute.cluster import parse_tf_config
-from rrn.models import hub, publish
+from rrn.models import publish
 from rrn.models.export import export
 from rrn.tasks import Report
 from rrn.training.evaluation import Evaluator
@@ -336,7 +336,7 @@ def commands(*start):
 
 
 def test_every_command_is_of_a_program_that_is_tried_here():
-    modules = r"data_prep|rrn\.models\.(publish|hub)|rrn\.tasks\.sudoku|benchmarks\.\w+"
+    modules = r"data_prep|rrn\.models\.publish|rrn\.tasks\.sudoku|benchmarks\.\w+"
     modules += r"|rrn\.data_prep"  # data_prep in a wheel, see try_wheel.py
     modules += r"|rrn\.sweep|tests\.(fuzz|kills)"
     tried = rf"(make|--config|python (main\.py|docs/guide/core_numbers\.py|-m ({modules})))( |$)"
@@ -394,14 +394,6 @@ def test_publish_takes_every_command(arguments, monkeypatch):
     monkeypatch.setattr(publish, "card", str)
     assert publish.main(arguments) == 0
     assert taken[0].keys() == {"weights", "out", "results", "licence"}
-
-
-@pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.models.hub"), ids=" ".join)
-def test_hub_takes_every_command(arguments, monkeypatch):
-    taken = []
-    monkeypatch.setattr(hub, "write_folder", lambda **options: taken.append(options))
-    assert hub.main(arguments) == 0
-    assert (ROOT / taken[0]["weights"]).exists()
 
 
 @pytest.mark.parametrize("arguments", commands("python", "-m", "rrn.sweep"), ids=" ".join)

@@ -1,32 +1,22 @@
 """The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
 
-from rrn.data_prep.interruption import interruption
-
-if __name__ == "__main__":  # before the imports that take a second
-    interruption.expect()
 import importlib
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rrn.data_prep.failures import Parser, check_system, error_line, escape_output
+from rrn.data_prep.failures import Parser, escape_output, exit_status
 from rrn.data_prep.finding import find
-from rrn.data_prep.options import check_options
 
 COMMANDS = {
     name: importlib.import_module(f"{__package__}.{module}")
     for name, module in find(Path(__file__).parent, "add_arguments", "prepare").items()
 }
 
-SMALLER = "fewer or smaller examples need less"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit status, 0, or 1 after an error message.
-
-    Wrong options end the process with 2.
-    """
+    """Runs one command; returns the exit status. Wrong options end the process with 2."""
     parser = Parser(prog="python -m data_prep", description="Prepare a data set.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
@@ -37,24 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         module.add_arguments(command)
     args = parser.parse_args(arguments)
-    try:
-        check_system()
-        check_options(args)
-        COMMANDS[args.command].run(args)
-    except Exception as error:
-        if args.verbosity or (line := error_line(error, SMALLER)) is None:
-            raise
-        print(line, file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: COMMANDS[args.command].run(args), args.verbosity > 0)
 
 
 if __name__ == "__main__":
     escape_output()
     # SIGTERM raises an exception here, so that an unfinished file is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        interruption.leave()
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

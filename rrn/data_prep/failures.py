@@ -6,38 +6,21 @@ foreseen is a mistake of the program and keeps its traceback.
 
 import argparse
 import errno
-import importlib.util
 import io
 import os
 import re
-import struct
 import sys
-import tarfile
 import traceback
-import zipfile
-import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
-FORESEEN = (
-    ArithmeticError,  # a number that is not finite, or too large for what takes it
-    EOFError,
-    MemoryError,
-    OSError,
-    ValueError,  # the project's own errors, and those of JSON and Unicode
-    struct.error,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+# ArithmeticError: a number that is not finite, or too large for what takes it. ValueError: the
+# project's own errors, and those of JSON and Unicode.
+FORESEEN = (ArithmeticError, EOFError, MemoryError, OSError, ValueError)
 STANDARD_LIBRARY = os.path.dirname(os.__file__)
-FULL = (errno.ENOSPC, errno.EDQUOT)
-AGAIN = "make room there, and give the same command again"
-SMALLER = "a smaller batch_size or a smaller model needs less"
-NO_FCNTL = (
-    "this system has no fcntl, with which a run locks its folder; on Windows give the same command "
-    "in WSL2, which `wsl --install` sets up"
-)
+AGAIN = "free some space there, and give the same command again"
+MOST = 1_000_000  # of whatever an option counts: examples, stories, scenes, digits or puzzles
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,22 +31,71 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def error_line(error: BaseException, smaller: str = SMALLER) -> str | None:
-    """Says what has failed.
+def number(least: int = 1, most: int = MOST) -> Callable[[str], int]:
+    """Makes the type of an option that is a whole number within limits."""
 
-    Args:
-      error: what was raised.
-      smaller: what needs less memory.
+    def parse(text):
+        if not re.fullmatch(r"-?[0-9]{1,18}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text}; expected a number, {least:,} to {most:,}")
+        return int(text)
+
+    return parse
+
+
+SEED = number(0, 10**18)
+
+
+def numbers(count: int) -> Callable[[str], tuple[int, ...]]:
+    """Makes the type of an option that is several numbers, with commas between them."""
+
+    def parse(text):
+        if len(parts := text.split(",")) != count:
+            raise argparse.ArgumentTypeError(f"{text}; expected {count} numbers, as N,N")
+        return tuple(map(number(), parts))
+
+    return parse
+
+
+def out_file(text: str) -> Path:
+    """The type of the option `--out`: a file that can be written, so that no work is in vain."""
+    path = Path(text)
+    if path.exists() and not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text}: no regular file; expected one, as data/new.h5")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")
+    return path
+
+
+def error_line(error: BaseException) -> str | None:
+    """Says what has failed.
 
     Returns:
       `error: ` and what has failed, one line but for lines that the error itself indents; None if
       nobody could foresee it.
     """
-    if _is_tensorflows(error):
-        return f"error: {_tensorflows(error, smaller)}"
-    if not isinstance(error, FORESEEN) and not _is_of_h5py(error):
+    # Without importing TensorFlow, which takes seconds.
+    of_tensorflow = any(
+        kind.__name__ == "OpError" and kind.__module__.startswith("tensorflow.")
+        for kind in type(error).__mro__
+    )
+    if not of_tensorflow and not isinstance(error, FORESEEN):
         return None
-    return f"error: {_words(error, smaller)}"
+    # Without TensorFlow's names of operations.
+    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w*\]|Detected at node.*", "", str(error))
+    first, *others = [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    first = first.strip()
+    if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
+        if "No space left" in first:  # after the file and a semicolon
+            return f"error: {first.replace('; No space', ': No space')}; {AGAIN}"
+        return f"error: memory: {first}; a smaller batch, model or data set needs less"
+    if of_tensorflow:
+        return f"error: TensorFlow: {type(error).__name__}: {first}"
+    if isinstance(error, OSError):
+        what = error.strerror or first
+        hint = f"; {AGAIN}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return f"error: {f'{error.filename}: ' if error.filename else ''}{what}{hint}"
+    return "\n".join([f"error: {first}", *(f"  {line.strip()}" for line in others)])
 
 
 def words_of(error: BaseException) -> str:
@@ -81,79 +113,23 @@ def escape_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def check_system() -> None:
-    """Checks that the system is one on which the programs run: Linux, or macOS.
-
-    Raises:
-      OSError: it has no locks of files, as Windows; the message says what to do.
-    """
-    if importlib.util.find_spec("fcntl") is None:
-        raise OSError(NO_FCNTL)
-
-
-def exit_status(command: Callable[[], object]) -> int:
-    """Runs a command on a system that is fit for it, and prints what fails in one line.
+def exit_status(command: Callable[[], object], verbose: bool = False) -> int:
+    """Runs a command; what fails is a line on stderr, or with `verbose` a traceback.
 
     Returns:
-      The exit status, 0, or 1 after an error that could be foreseen.
+      0; 1 after an error that could be foreseen; 130 after Ctrl-C.
     """
     try:
-        check_system()
         command()
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
     except Exception as error:
-        if (line := error_line(error)) is None:
+        if verbose or (line := error_line(error)) is None:
             raise
         print(line, file=sys.stderr)
         return 1
     return 0
-
-
-def _words(error, smaller):
-    if isinstance(error, MemoryError):
-        return f"memory: {_first_line(error) or 'not enough'}; {smaller}"
-    if isinstance(error, OSError):
-        what = error.strerror or _first_line(error)
-        hint = f"; {AGAIN}" if error.errno in FULL else ""
-        return f"{error.filename}: {what}{hint}" if error.filename else f"{what}{hint}"
-    if isinstance(error, KeyError):  # of h5py
-        return f"HDF5: {words_of(error)}"
-    if isinstance(error, RuntimeError):
-        return f"HDF5: {_first_line(error)}"
-    first, *others = str(error).rstrip().splitlines() or [type(error).__name__]
-    return "\n".join([first, *(line if line[:1] == " " else f"  {line}" for line in others)])
-
-
-def _tensorflows(error, smaller):
-    what = _first_line(error)
-    if "No space left" in what:  # after the file and a semicolon
-        return f"{what.replace('; No space', ': No space')}; {AGAIN}"
-    if type(error).__name__ == "ResourceExhaustedError":
-        return f"memory: {what}; {smaller}"
-    return f"TensorFlow: {type(error).__name__}: {what}"
-
-
-def _is_tensorflows(error):
-    """Without importing TensorFlow, which takes seconds."""
-    return any(
-        kind.__name__ == "OpError" and kind.__module__.startswith("tensorflow.")
-        for kind in type(error).__mro__
-    )
-
-
-def _is_of_h5py(error):
-    """Its KeyErrors and RuntimeErrors are about files."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return isinstance(error, (KeyError, RuntimeError)) and bool(
-        frames and "h5py" in frames[-1].filename
-    )
-
-
-def _first_line(error):
-    """The first line that says anything, without TensorFlow's names of operations."""
-    plain = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w*\]", "", str(error))
-    lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("Detected at node")]
-    return (told or lines or [""])[0]
 
 
 def find_place(error: BaseException, outside: str) -> str | None:

@@ -12,7 +12,7 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
     """Finds the modules of a package that define a function.
 
     Args:
-      within: the module that defines it where there is a folder in place of a file.
+      within: the module of a folder that defines it.
 
     Returns:
       The name of each file or folder -> its module, relative to the package: `ages` for a file,
@@ -27,3 +27,14 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
         if defines.search(path.read_text(encoding="utf-8"))
     ]
     return {module.partition(".")[0]: module for module in sorted(found)}
+
+
+def making(schema: str, out: str) -> str:
+    """Says which command makes a file of a schema: the first one in its module's docstring."""
+    package = Path(__file__).parent
+    module = find(package, "add_arguments", "prepare").get(schema)
+    text = module and (package / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    command = re.search(r"^ *(python -m data_prep .*) --out \S+$", text or "", re.MULTILINE)
+    if not command:
+        return "`python -m data_prep --help` lists what makes such files"
+    return f"`{command[1]} --out {out}` makes it"

@@ -19,11 +19,9 @@ SPLITS = ("train", "valid", "test")
 def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
     """Compares names, dtypes and shapes with a layout; returns what was verified.
 
-    Args:
-      datasets: arrays by their path in the file.
-
     Raises:
-      DataError: a dataset is missing or too much, or has another dtype or shape.
+    DataError: a dataset is missing or too much, or has another dtype or shape; or there are no
+      examples for training or validation.
     """
     wanted = {
         name.format(split=split): (split if "{split}" in name else "", *rest)
@@ -32,6 +30,10 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
     }
     for name in wanted.keys() ^ datasets.keys():
         raise DataError(f"{name}: {'missing' if name in wanted else 'not in the schema'}")
+    for split in ("train", "valid"):
+        first = next((name for name in wanted if name.startswith(f"{split}/")), None)
+        if first and not len(datasets[first]):
+            raise DataError(f"{first}: empty; expected at least one example of the split {split}")
     lengths = {}
     for name, (split, dtype, axes) in wanted.items():
         array = datasets[name]

@@ -1,30 +1,28 @@
 """Writes files and folders that appear whole or not at all."""
 
 import contextlib
-import errno
 import os
-import platform
-import re
-import secrets
 import shutil
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-# Others may write into the same folder from machines on which other processes run.
-MACHINE = f"{zlib.crc32(platform.node().encode()) % 2**16:04x}"
+
+def check_literal(path: str | os.PathLike) -> None:
+    """Refuses a path that TensorFlow would read as a pattern, and so as the names of other files.
+
+    Raises:
+      ValueError: a character of it has a meaning in patterns; the message names it.
+    """
+    if found := [character for character in os.path.abspath(path) if character in "[]*?\\"]:
+        raise ValueError(
+            f"{path}: TensorFlow reads {found[0]} as part of a pattern of names; expected a path "
+            "without any of [ ] * ? \\"
+        )
 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[None]:
-    """Within it an error of the system names the file that is written, as on a full disk.
-
-    Args:
-      path: the file.
-
-    Raises:
-      OSError: the system's error, with the file's name.
-    """
+    """Within it an error of the system names the file that is written, as on a full disk."""
     try:
         yield
     except OSError as error:
@@ -35,85 +33,36 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
 
 @contextlib.contextmanager
 def whole(path: str | os.PathLike) -> Iterator[Path]:
-    """Makes a file or a folder that appears whole or not at all.
+    """Makes a file or a folder that appears whole, on the disk, or not at all.
 
-    What is made takes the place of what is there, in the end and on the disk. An error leaves what
-    is there, and nothing beside it. So does a kill, but for `PATH.PROCESS-XXXXXX.tmp`, and for a
-    folder that was to be replaced it may leave `PATH.PROCESS-XXXXXX.old`, which has all of it. The
-    next process of this machine that makes PATH removes them, the latter when PATH is there again.
-    Several processes may do so at once: the last one's stays.
-
-    Args:
-      path: the file or the folder.
+    What is there is replaced in the end, and stays where something fails.
 
     Yields:
-      The path, beside it and no other process's, at which the context makes it.
+      The path beside it at which the context makes it.
 
     Raises:
       OSError: the system's error, with `path` as the file's name.
+      ValueError: a device or a pipe is there.
     """
-    path = Path(path)
-    name = f"{path.name}.{os.getpid()}-{MACHINE}{secrets.token_hex(3)}"
-    temporary, old = path.with_name(f"{name}.tmp"), path.with_name(f"{name}.old")
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path}: a device or a pipe, which is not replaced; name a file")
     try:
         with writing(path):
-            _remove_abandoned(path)
-            yield temporary
-            for file in filter(Path.is_file, [temporary, *temporary.rglob("*")]):
-                _sync(file)
-            _replace(temporary, path, old)
+            yield part
+            for file in filter(Path.is_file, [part, *part.rglob("*")]):
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
+            if part.is_dir() and path.is_dir():  # a folder cannot take the name of a full one
+                shutil.rmtree(path)
+            os.replace(part, path)
     except OSError as error:
-        if error.filename != str(temporary):
+        if error.filename != str(part):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        _remove(temporary)
-        if path.exists():
-            _remove(old)
-        elif old.exists():
-            os.replace(old, path)
-
-
-def _remove_abandoned(path):
-    """Removes what processes of this machine that no longer run have left beside a path."""
-    pattern = re.compile(rf"{re.escape(path.name)}\.(\d+)-{MACHINE}[0-9a-f]{{6}}\.(tmp|old)")
-    with contextlib.suppress(OSError):  # a folder that cannot be listed, or others' files
-        for beside in path.parent.iterdir():
-            match = pattern.fullmatch(beside.name)
-            if match and not _runs(int(match[1])) and (match[2] == "tmp" or path.exists()):
-                _remove(beside)
-
-
-def _runs(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
-    return True
-
-
-def _replace(temporary, path, old):
-    """Gives what was made its name. A folder cannot take that of another, which goes aside."""
-    while True:
-        try:
-            return os.replace(temporary, path)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        _remove(old)  # another process has written a folder since
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(path, old)
-
-
-def _sync(path):
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _remove(path):
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)

@@ -48,9 +48,7 @@ class PreparedData:
             raise ValueError(f"{self.path}: split must be one of {there}, got {split!r}")
 
     def arrays(self, split: str) -> dict[str, tf.Tensor]:
-        """Puts a split's arrays and the shared ones on the CPU: name -> tensor.
-
-        Words are left out; they stay in Python.
+        """Puts a split's arrays and the shared ones on the CPU, but for words: name -> tensor.
 
         Raises:
           ValueError: the file has no such split.
@@ -60,18 +58,13 @@ class PreparedData:
             return {
                 name: tf.constant(array)
                 for name, array in {**self.shared, **self.splits[split]}.items()
-                if array.dtype != object  # words stay in Python
+                if array.dtype != object
             }
 
     def constant(self, name: str, compute: Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
-        """Finds what a model takes from its training data.
+        """Returns what a model takes from its training data.
 
-        Args:
-          compute: a function from the training split's arrays to the constant.
-
-        Returns:
-          What `compute` returns; where this is what a weights file holds of the data, the file's
-          constant of that name.
+        It is what `compute` makes of the training split's arrays, or a weights file's constant.
         """
         if "train" in self.splits and name not in self.shared:
             return compute(self.splits["train"])
@@ -92,11 +85,9 @@ class PreparedData:
         for name, words in self.shared.items():
             theirs = other.shared.get(name, np.array([], object))
             if words.dtype == object and not np.array_equal(words, theirs):
-                one_sided = sorted(set(words) ^ set(theirs))
-                raise ValueError(
-                    f"{path}: its {name} is not that of {self.path}: "
-                    + (f"only one has {', '.join(one_sided[:5])}" if one_sided else "another order")
-                )
+                one_sided = ", ".join(sorted(set(words) ^ set(theirs))[:5])
+                how = f"only one has {one_sided}" if one_sided else "another order"
+                raise ValueError(f"{path}: its {name} is not that of {self.path}: {how}")
         wanted = {n: array.shape[1:] for part in self.splits.values() for n, array in part.items()}
         for split, arrays in other.splits.items():
             found = {name: array.shape[1:] for name, array in arrays.items()}
@@ -112,6 +103,6 @@ def read_prepared(path: str) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
 
     Raises:
-      ValueError: there is no such file, or its digest says that it is damaged.
+      ValueError: there is no such file, or it is damaged.
     """
     return PreparedData.of(hdf5.read(path))

@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.data_prep.writing import whole
+from rrn.data_prep.writing import check_literal, whole
 from rrn.files.weights import model_variables
 from rrn.files.weights_file import Weights, read_weights
-from rrn.models import load
+from rrn.models.saved import load
 from rrn.variables.reading import Variable, reading_scope
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
@@ -24,19 +24,19 @@ def export(
     "serving_default", by arguments of these names.
 
     Args:
-      weights: a weights file, or its contents; see `rrn.load`.
       folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
         replaced; anything else there is an error.
       compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
       fields: see `rrn.load`.
 
     Raises:
-      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else;
-        what the task's `predict` takes cannot be compiled, as strings.
+      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else, or
+        TensorFlow reads its name as a pattern; XLA cannot compile what `predict` takes, as strings.
     """
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
     folder, model, path = Path(folder), load(weights, **fields), weights.path
+    check_literal(folder)
     if not model.inputs():
         raise ValueError(f"{path}: {type(model).__name__} says nothing of what `predict` takes")
     strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]
@@ -73,20 +73,19 @@ def _save(model, folder, compiled):
 
     answers = tf.function(answer, autograph=False, jit_compile=compiled or None)
 
+    @tf.function(input_signature=[specs], autograph=False)
     def predict(inputs):
         return answers(model.checked(inputs))  # XLA leaves out what is checked in the run
 
-    traced = tf.function(predict, input_signature=[specs], autograph=False)
-
     @tf.function(input_signature=named, autograph=False)
     def serve(*values):
-        return traced(dict(zip(specs, values, strict=True)))
+        return predict(dict(zip(specs, values, strict=True)))
 
     module = _Exported()
-    module.weights, module.predict = model_variables(model), traced
+    module.weights, module.predict = model_variables(model), predict
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)
-    return traced.get_concrete_function().structured_outputs
+    return predict.get_concrete_function().structured_outputs
 
 
 def _in_words(specs):

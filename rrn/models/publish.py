@@ -2,118 +2,81 @@
 
     python -m rrn.models.publish runs/mine/weights.h5 --out pretrained/mine.h5 --licence Apache-2.0
 
-The results are those of `results.json` beside the weights; the file has everything else in it. No
-weight changes.
-The command prints the file's card for `pretrained/README.md`.
+The results are those of `results.json` beside the weights. No weight changes. The command prints
+the file's card for `pretrained/README.md`.
 """
 
-from rrn.data_prep.interruption import interruption
-
-if __name__ == "__main__":  # before the imports that take a second
-    interruption.expect()
 import argparse
 import dataclasses
 import hashlib
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rrn.data_prep.failures import Parser, escape_output, exit_status, words_of
 from rrn.files.weights_file import Weights, read_weights, write_weights
 
 
 def publish(
-    weights: str | Path,
-    out: str | Path,
-    results: str | Path | None = None,
-    licence: str | None = None,
+    weights: str | Path, out: str, results: str | None = None, licence: str | None = None
 ) -> Weights:
-    """Writes the file `out`, see above, and reads it back.
+    """Writes the file `out`, see above, and returns what it holds.
 
     Raises:
-      ValueError: a file is missing or damaged, or lacks what a run's file has; or the results are
-        of other weights.
+      ValueError: a file is missing or damaged, or the results are of other weights.
     """
-    results = results or _beside(weights, "results.json")
-    found = read_run_weights(weights)
+    found = read_weights(weights)
+    if lacking := {"task", "config", "update", "data"} - found.attributes.keys():
+        raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
     attributes = dict(found.attributes)
-    if results:
-        attributes["results"] = _read_results(results, found)
+    path = Path(results) if results else Path(weights).with_name("results.json")
+    if results or path.exists():
+        try:
+            measured = json.loads(path.read_text())
+            reached = {name: measured[name] for name in ("split", "examples", "metrics")}
+            evaluated = measured["made"].get("weights")
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
+        if evaluated not in (None, found.sha256()):
+            raise ValueError(
+                f"{path}: of other weights than {weights}; "
+                "main.py --mode=evaluate writes results of these"
+            )
+        attributes["results"] = reached
     if licence:
         attributes["licence"] = licence
-    write_weights(dataclasses.replace(found, path=str(out), attributes=attributes))
-    return read_weights(out)
-
-
-def read_run_weights(path: str | Path) -> Weights:
-    """Reads a weights file that says what a run's does: task, config, update and data.
-
-    Raises:
-      ValueError: the file is missing or damaged, or lacks some of these.
-    """
-    found = read_weights(path)
-    if lacking := {"task", "config", "update", "data"} - found.attributes.keys():
-        raise ValueError(f"{path}: lacks {', '.join(sorted(lacking))}, which a run's file has")
-    return found
-
-
-def metrics_of_all(results: Mapping[str, Any]) -> dict[str, float]:
-    """Chooses a file's metrics of all examples, or all metrics where there are none of all."""
-    metrics = results["metrics"]
-    return {n: v for n, v in metrics.items() if not re.search(r"\d", n)} or metrics
+    published = dataclasses.replace(found, path=out, attributes=attributes)
+    write_weights(published)
+    return published
 
 
 def card(weights: Weights) -> str:
     """Writes a file's card in Markdown: its model, what it was trained on, what it reaches."""
     about, data = weights.attributes, weights.attributes["data"]
     size = sum(array.size for array in weights.arrays.values())
-    source = data.get("source") or "generated"
+    source = f"{data.get('source') or 'generated'}, seed {data['seed']}"
+    if data.get("sha256"):
+        source += f", SHA-256 of the source {data['sha256'][:16]}…"
     lines = [
-        f"## {Path(weights.path).name}",
-        "",
+        f"## {Path(weights.path).name}\n",
         f"- Task `{about['task']}`, `{about['config']}`, update {about['update']:,}; "
         f"{size:,} parameters",
-        f"- Trained on `{data['file']}` ({source}, seed {data['seed']}"
-        + (f", SHA-256 of the source {data['sha256'][:16]}…" if data.get("sha256") else "")
-        + ")",
+        f"- Trained on `{data['file']}` ({source})",
     ]
     if data.get("notes"):
         lines.append(f"- Its data: {data['notes']}")
-    if "results" in about:
-        results = about["results"]
-        metrics = ", ".join(f"{n} {value:.6g}" for n, value in metrics_of_all(results).items())
+    if results := about.get("results"):
+        metrics = results["metrics"]
+        # Those of all examples; a number in a name is that of a group.
+        metrics = {name: v for name, v in metrics.items() if not re.search(r"\d", name)} or metrics
         examples = f"{results['examples']:,} examples of the {results['split']} split"
-        lines.append(f"- On {examples}: {metrics}")
+        reached = ", ".join(f"{name} {value:.6g}" for name, value in metrics.items())
+        lines.append(f"- On {examples}: {reached}")
     lines.append(f"- Licence: {about.get('licence', 'not stated')}")
-    lines.append(f"- SHA-256 of the file: {_sha256(weights.path)}")
-    return "\n".join(lines)
-
-
-def _sha256(path):
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def _beside(weights, name):
-    path = Path(weights).parent / name
-    return str(path) if path.exists() else None
-
-
-def _read_results(path, weights):
-    try:
-        measured = json.loads(Path(path).read_text())
-        results = {name: measured[name] for name in ("split", "examples", "metrics")}
-        evaluated = measured["made"]["weights"]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
-    if evaluated != weights.sha256():
-        raise ValueError(
-            f"{path}: of other weights than {weights.path}, with the SHA-256 {evaluated}; "
-            "expected results of these, which main.py --mode evaluate writes"
-        )
-    return results
+    digest = hashlib.sha256(Path(weights.path).read_bytes()).hexdigest()
+    return "\n".join([*lines, f"- SHA-256 of the file: {digest}"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

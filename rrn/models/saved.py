@@ -18,10 +18,7 @@ from rrn.variables.reading import module_variables
 
 
 def load(weights: str | Path | Weights, **fields: Any) -> Task:
-    """Makes the model of a weights file, with these weights.
-
-    The file must be a run's, or one of `pretrained/`: they hold the task, its fields and what it
-    took from its data. No config and no data set is needed.
+    """Makes the model of a run's weights file, or of one of `pretrained/`, with these weights.
 
     Args:
       fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
@@ -53,10 +50,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
-    """Collects what a weights file says of its model and its data, so that `load` makes it again.
-
-    These are the file's attributes "task", "model" and "data".
-    """
+    """Collects the attributes "task", "model" and "data", by which `load` makes a model again."""
     return {
         "task": model.TASK,
         "model": model.model_dump(),
@@ -65,25 +59,22 @@ def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
 
 
 def saved_task(weights: Weights) -> str:
-    """Finds the name of the task that a weights file is of.
+    """Returns the name of the task that a weights file is of.
 
     Raises:
       ValueError: the file does not say, or names a task that there is not.
     """
-    if "task" not in weights.attributes:
+    task, known = weights.attributes.get("task"), task_names()
+    if task not in known:
         raise ValueError(
-            f"{weights.path}: it has weights alone, and does not say of what model: its attributes "
-            f"are {', '.join(weights.attributes) or 'none'}; those of a run have task, model, data"
+            f"{weights.path}: attribute task: expected one of {', '.join(known)}, as in a run's "
+            f"file, got {task!r}"
         )
-    task = weights.attributes["task"]
-    if task not in task_names():
-        names = ", ".join(task_names())
-        raise ValueError(f"{weights.path}: attribute task: expected one of {names}, got {task!r}")
     return task
 
 
 def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
-    """Finds the settings of the model of a weights file, with some fields changed.
+    """Returns the settings of the model of a weights file, with some fields changed.
 
     Raises:
       ValueError: a changed field is none of the model's, the file has no settings, or they are not
@@ -99,29 +90,14 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
 
 
 def saved_data(weights: Weights) -> PreparedData:
-    """Finds what a weights file holds of the data that its model was made on: constants, no splits.
+    """Returns what a weights file holds of its model's training data: constants, no splits.
 
     Raises:
       ValueError: the file does not say what data these were, or they are not its task's.
     """
     about = _dict(weights, "data")
     check_schema(saved_task(weights), weights.path, about)
-    if not isinstance(about.get("notes"), str):
-        notes = about.get("notes")
-        raise ValueError(f"{weights.path}: attribute data: notes is {notes!r}; expected a string")
-    return PreparedData(weights.path, about, _Constants(weights), {})
-
-
-class _Constants(dict):
-    """A weights file's constants; one that is missing is an error that names the file."""
-
-    def __init__(self, weights):
-        super().__init__(weights.constants)
-        self._path = weights.path
-
-    def __missing__(self, name):
-        there = ", ".join(self) or "none"
-        raise ValueError(f"{self._path}: constants/{name}: missing; its constants are {there}")
+    return PreparedData(weights.path, about, weights.constants, {})
 
 
 def _dict(weights, name):
@@ -132,23 +108,13 @@ def _dict(weights, name):
 
 
 def summary(module: tf.Module) -> str:
-    """Lists a module's layers with their variables, shapes and numbers of parameters.
+    """Lists the variables of a module or a `Task`, their shapes and numbers of parameters.
 
     It is a table, with a line for each variable and one for the sum. `print` shows it.
-
-    Args:
-      module: any module; of a `Task`, its encoder's and its network's modules are listed.
-
-    Raises:
-      ValueError: it is no module.
     """
-    if not isinstance(module, (tf.Module, Task)):
-        got = type(module).__name__
-        raise ValueError(f"summary: module must be a tf.Module or a Task, got {got}")
     variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
     rows: list[tuple[str, object, int]] = [
-        (variable.name.removesuffix(":0"), list(variable.shape), variable.shape.num_elements())
-        for variable in variables
+        (v.name.removesuffix(":0"), list(v.shape), v.shape.num_elements()) for v in variables
     ]
     rows.append((f"{len(rows)} variables of {type(module).__name__}", "", sum(r[2] for r in rows)))
     width = max(len(name) for name, _, _ in rows)

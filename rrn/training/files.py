@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-import os
 from pathlib import Path
 
-from rrn.data_prep import check, hdf5
+from rrn.data_prep import finding, hdf5
 from rrn.files.weights_file import Weights, read_weights
-from rrn.tasks import check_schema
+from rrn.tasks import check_schema, find_task
 from rrn.training.request import Request
 
 
@@ -34,7 +33,6 @@ def read_files(request: Request) -> Files:
     """
     config, mode, weights = request.config, request.mode, None
     if request.weights is not None and mode != "variables":
-        _check_there(request.weights, "a run writes weights files, and pretrained/ has some")
         weights = read_weights(request.weights)
     elif mode in ("evaluate", "export"):
         weights = read_weights(Path(request.workdir) / "weights.h5")
@@ -50,16 +48,7 @@ def read_files(request: Request) -> Files:
 
 
 def _read_prepared(task, path):
-    _check_there(path, "`python -m data_prep` makes it")
-    contents = hdf5.read(path)
+    schema, _ = find_task(task).SCHEMAS[0]
+    contents = hdf5.read(path, finding.making(schema, path))
     check_schema(task, path, contents.attributes)
-    if contents.attributes["schema"] in check.SCHEMAS:  # not one of a user's own
-        check.verify_contents(contents)
     return contents
-
-
-def _check_there(path, hint):
-    if not os.path.exists(path):
-        raise ValueError(f"{path}: no such file; {hint}")
-    if not os.path.isfile(path):
-        raise ValueError(f"{path}: not a file; {hint}")

@@ -7,8 +7,6 @@ of training.
 import contextlib
 import importlib
 
-from rrn.data_prep.failures import check_system
-from rrn.data_prep.interruption import interruption
 from rrn.distribute.cluster import begin_to_import
 from rrn.files.weights_file import read_weights
 from rrn.training.files import Files, read_files
@@ -27,7 +25,6 @@ def run(request: Request) -> None:
       OSError: a file cannot be read or written, or the system is Windows.
       SystemExit: SIGTERM or SIGHUP has stopped a training, which is saved; 143 or 129.
     """
-    check_system()
     request.check()
     files = Files() if request.serves else read_files(request)
     workdir, begins_anew = Workdir(request.workdir), request.trains and request.restart
@@ -71,7 +68,6 @@ def carry_out(request: Request, files: Files) -> None:
     from rrn.training.inspect import inspect
     from rrn.training.train import train
 
-    interruption.leave()
     tune_cpu()
     if request.cluster and request.serves:
         serve(request.cluster, request.startup_timeout)

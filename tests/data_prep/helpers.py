@@ -1,6 +1,5 @@
 """What the tests of several data sets use."""
 
-import hashlib
 import re
 import subprocess
 import sys
@@ -9,8 +8,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-
-from rrn.data_prep import hdf5
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,9 +44,3 @@ def measured(*arguments: str) -> tuple[str, float, int]:
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     seconds = float(re.search(r"^[\d.]+$", printed, re.MULTILINE)[0])
     return printed, seconds, int(re.search(r"VmHWM:\s+(\d+) kB", printed)[1])
-
-
-def seal(path):
-    """Makes the digest of a prepared file right that has been changed."""
-    content = path.read_bytes()[hdf5.USER_BLOCK :]
-    path.write_bytes(hdf5._user_block(hashlib.sha256(content).hexdigest()) + content)

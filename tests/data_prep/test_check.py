@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from rrn.data_prep import DataError, hdf5, layout
+from rrn.data_prep import DataError, hdf5
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.check import SCHEMAS, verify_contents
-from tests.data_prep.helpers import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def test_what_is_prepared_is_valid(prepared, name, capsys):
     path, _, datasets = prepared[name]
     assert main(["check", str(path)]) == 0
     said = capsys.readouterr().out
-    assert f"{path}: {path.stat().st_size:,} bytes, as written" in said
+    assert f"{path}: as written, SHA-256 " in said
     assert f"{len(datasets)} datasets of the schema's dtypes" in said
 
 
@@ -86,6 +85,17 @@ def test_wrong_contents_are_named(prepared, schema, name, change, said):
         SCHEMAS[schema].check(datasets)
 
 
+@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_a_split_without_examples_is_refused(prepared, schema, split):
+    datasets = {
+        name: array[:0] if name.startswith(f"{split}/") else array
+        for name, array in prepared[schema][2].items()
+    }
+    with pytest.raises(DataError, match=rf"{split}/\w+: empty; expected at least one example"):
+        SCHEMAS[schema].check(datasets)
+
+
 def test_each_tree_is_there_once(prepared):
     datasets = dict(prepared["ages"][2])
     for name in "test/edges", "test/distance":
@@ -115,55 +125,3 @@ def test_the_command_ends_with_one_line(prepared, tmp_path, capsys):
     hdf5.write(tmp_path / "wrong.h5", changed, attributes)
     assert main(["check", str(path), str(tmp_path / "wrong.h5")]) == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'wrong.h5'}: train/label[0]")
-
-
-RUMOURS = ROOT / "docs/guide/rumours/rrn/data_prep/rumours.py"
-
-
-def test_a_file_of_ones_own_is_checked_by_ones_own_validator(tmp_path, capsys):
-    path, array = tmp_path / "mine.h5", np.zeros([2, 24], np.uint8)
-    datasets = {f"{split}/{n}": array for split in layout.SPLITS for n in ("teller", "listener")}
-    heard = np.eye(1, 16, dtype=np.uint8).repeat(2, axis=0)  # person 0 tells person 0
-    datasets |= {f"{split}/heard": heard for split in layout.SPLITS}
-    attributes = {"schema": "rumours", "version": 1, "notes": "", "seed": 0}
-    hdf5.write(path, datasets, attributes)
-    assert main(["check", str(path)]) == 1
-    assert "version 1; --schema rumours.py names a file of your own" in capsys.readouterr().err
-    assert main(["check", "--schema", str(RUMOURS), str(path)]) == 0
-    assert "  who has heard it in the end\n" in capsys.readouterr().out
-    hdf5.write(path, {**datasets, "test/heard": heard[:, ::-1]}, attributes)
-    assert main(["check", "--schema", str(RUMOURS), str(path)]) == 1
-    assert "mine.h5: test/heard[0, 0] is 0; expected who was told" in capsys.readouterr().err
-
-
-def test_a_validator_of_ones_own_may_return_nothing(tmp_path, capsys):
-    hdf5.write(tmp_path / "a.h5", {}, {"schema": "mine", "version": 1, "notes": "", "seed": 0})
-    (tmp_path / "mine.py").write_text("def check(datasets):\n    pass\n")
-    assert main(["check", str(tmp_path / "a.h5"), "--schema", str(tmp_path / "mine.py")]) == 0
-    assert capsys.readouterr().out.endswith("  schema 'mine', version 1, notes ''\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [("lost.py", "no Python file"), ("text.txt", "no Python file"), ("empty.py", "no check in it")],
-)
-def test_what_is_no_validator_is_named(tmp_path, capsys, name, said):
-    for there in "text.txt", "empty.py":
-        (tmp_path / there).touch()
-    assert main(["check", "--schema", str(tmp_path / name), "any.h5"]) == 1
-    assert capsys.readouterr().err.startswith(
-        f"error: --schema {tmp_path / name}: {said}; expected"
-    )
-
-
-def test_what_a_validator_of_ones_own_raises_is_named_with_its_place(tmp_path, capsys):
-    hdf5.write(f"{tmp_path}/a.h5", {}, {"schema": "mine", "version": 1, "notes": "", "seed": 0})
-    file, mine = tmp_path / "a.h5", tmp_path / "mine.py"
-    for code, what in {
-        "def check(datasets)": f"--schema {mine}: expected ':' (mine.py, line 1)",
-        "import nothing_of_this_name": f"--schema {mine}: No module named 'nothing_of_this_name'",
-        "def check(datasets): datasets['x']": f"{file}: no entry 'x'",
-    }.items():
-        mine.write_text(code)
-        assert main(["check", str(file), "--schema", str(mine)]) == 1
-        assert capsys.readouterr().err == f"error: {what} (raised in {mine}:1)\n"

@@ -1,16 +1,17 @@
-"""What fails is said in a line."""
+"""What fails is said in a line, and wrong options are refused before the work."""
 
 import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.data_prep.failures import error_line, find_place, words_of
+from rrn.data_prep.__main__ import main
+from rrn.data_prep.failures import error_line, exit_status, find_place, words_of
 
 
 def raised(function):
@@ -22,41 +23,61 @@ def raised(function):
     pytest.fail("nothing was raised")
 
 
-def test_what_the_output_cannot_show_is_escaped():
-    code = "from rrn.data_prep.failures import escape_output; escape_output(); print('caf\\xe9')"
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-c", code]
-    assert subprocess.check_output(command, env=environment) == b"caf\\xe9\n"
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
+FULL_OF_TENSORFLOW = tf.errors.ResourceExhaustedError(
+    None,
+    None,
+    "{{function_node __SaveV2_/device:CPU:0}} /x/ckpt; No space left on device [Op:SaveV2]",
+)
 
 
-def test_an_error_of_the_system_names_the_file(tmp_path):
-    missing = tmp_path / "none"
-    assert error_line(raised(missing.read_text)) == f"error: {missing}: No such file or directory"
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
-    assert error_line(full) == (
-        "error: /tmp/x: No space left on device; make room there, and give the same command again"
-    )
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FULL, "/tmp/x: No space left on device; free some space there"),
+        (FULL_OF_TENSORFLOW, "/x/ckpt: No space left on device; free some space there"),
+        (raised(Path("/none").read_text), "/none: No such file or directory"),
+        (raised(lambda: np.empty(2**60, np.uint8)), "memory: Unable to allocate 1.00 EiB"),
+        (MemoryError(), "memory: MemoryError; a smaller batch"),
+        (
+            tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore"),
+            "memory: OOM when allocating tensor; a smaller",
+        ),
+        (
+            tf.errors.InvalidArgumentError(None, None, "\nDetected at node x\nwrong\nmore"),
+            "TensorFlow: InvalidArgumentError: wrong",
+        ),
+        (ValueError("a: b"), "a: b"),
+        (ValueError(), "ValueError"),
+        (OverflowError("too large"), "too large"),
+    ],
+)
+def test_what_can_be_foreseen_is_one_line(error, said):
+    line = error_line(error)
+    assert line.startswith(f"error: {said}") and "\n" not in line
 
 
-def test_memory():
-    too_large = raised(lambda: np.empty(2**60, np.uint8))
-    assert error_line(too_large).startswith("error: memory: Unable to allocate 1.00 EiB")
-    assert error_line(MemoryError()).startswith("error: memory: not enough; a smaller batch_size")
+def test_further_lines_are_indented():
+    assert error_line(ValueError("a:\n  b\nc")) == "error: a:\n  b\n  c"
 
 
-def test_what_h5py_raises(tmp_path):
-    path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        file["a"] = [1, 2]
-    path.write_bytes(path.read_bytes().replace(b"TREE", b"TRAP"))
+def test_what_nobody_could_foresee_keeps_its_traceback():
+    for mistake in (lambda: {}["a"], lambda: None.a, lambda: [][0], lambda: "a" + 1):
+        assert error_line(raised(mistake)) is None
+        with pytest.raises(Exception):  # noqa: B017
+            exit_status(mistake)
 
-    def read(name):
-        with h5py.File(path) as file:
-            return file[name][:]
 
-    for name in ("a", "b"):
-        line = error_line(raised(lambda name=name: read(name)))
-        assert line.startswith("error: HDF5: ") and "\n" not in line
+def test_the_exit_status(capsys):
+    def fail(error):
+        raise error
+
+    assert exit_status(lambda: None) == 0
+    assert exit_status(lambda: fail(ValueError("wrong"))) == 1
+    assert exit_status(lambda: fail(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err == "error: wrong\nerror: interrupted\n"
+    with pytest.raises(ValueError, match="wrong"):
+        exit_status(lambda: fail(ValueError("wrong")), verbose=True)
 
 
 def test_an_error_is_told_without_quotes_and_escapes():
@@ -67,24 +88,11 @@ def test_an_error_is_told_without_quotes_and_escapes():
     assert words_of(KeyError()) == "KeyError"
 
 
-def test_what_tensorflow_raises():
-    line = error_line(raised(lambda: tf.reshape(tf.zeros([3]), [2])))
-    assert line.startswith("error: TensorFlow: InvalidArgumentError: ") and "\n" not in line
-    exhausted = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore")
-    assert error_line(exhausted).startswith("error: memory: OOM when allocating tensor; a smaller")
-    said = "{{function_node __SaveV2_/device:CPU:0}} /x/ckpt; No space left on device [Op:SaveV2]"
-    full = tf.errors.ResourceExhaustedError(None, None, said)
-    assert error_line(full).startswith("error: /x/ckpt: No space left on device; make room there")
-
-
-def test_further_lines_are_indented():
-    assert error_line(ValueError("a:\n  b\nc")) == "error: a:\n  b\n  c"
-    assert error_line(ValueError()) == "error: ValueError"
-
-
-def test_what_nobody_could_foresee_keeps_its_traceback():
-    for mistake in (lambda: {}["a"], lambda: None.a, lambda: [][0], lambda: "a" + 1):
-        assert error_line(raised(mistake)) is None
+def test_what_the_output_cannot_show_is_escaped():
+    code = "from rrn.data_prep.failures import escape_output; escape_output(); print('caf\\xe9')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment) == b"caf\\xe9\n"
 
 
 def test_the_place_is_in_the_users_file_whatever_has_wrapped_the_error(tmp_path):
@@ -104,3 +112,40 @@ def test_the_place_is_in_the_users_file_whatever_has_wrapped_the_error(tmp_path)
     assert find_place(raised(lambda: int("a")), __file__) is None
     syntax = raised(lambda: compile("a b", "that.py", "exec"))
     assert find_place(syntax, __file__) == "that.py:1"
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("ages --seed -1", "--seed: -1; expected a number, 0 to "),
+        ("ages --seed 1.5", "--seed: 1.5; expected a number"),
+        ("ages --valid 0", "--valid: 0; expected a number, 1 to 235,929"),
+        ("ages --valid 235930", "--valid: 235930; expected a number, 1 to 235,929"),
+        ("mnist --rendered --valid 0", "--valid: 0; expected a number, 1 to 1,000,000"),
+        ("mnist --rendered --counts 30", "--counts: 30; expected 2 numbers"),
+        ("mnist --rendered --counts 30,0", "--counts: 0; expected a number, 1 to"),
+        ("mnist --valid 3", "one of the arguments --source --rendered is required"),
+        ("pretty_clevr --scenes 10,10", "--scenes: 10,10; expected 3 numbers"),
+        ("pretty_clevr --scenes 10,-1,x", "--scenes: -1; expected a number, 1 to 1,000,000"),
+        ("pretty_clevr --scenes 1,1,1000001", "--scenes: 1000001; expected a number"),
+        ("pretty_clevr --images 47", "--images: 47; expected a number, 48 to 1,024"),
+        ("pretty_clevr --images 1025", "--images: 1025; expected a number, 48 to 1,024"),
+        ("ages --out .", "--out: .: no regular file"),
+        ("ages --out pipe", "--out: pipe: no regular file"),
+        ("ages --out /dev/null", "--out: /dev/null: no regular file"),
+        ("ages --out file/new.h5", "file is no folder that can be written to"),
+    ],
+)
+def test_wrong_options_are_named_before_the_work(tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SystemExit) as ended:
+        main(arguments.split())
+    printed = capsys.readouterr()
+    assert ended.value.code == 2 and not printed.out
+    assert said in printed.err and printed.err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["file", "pipe"]

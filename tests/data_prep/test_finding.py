@@ -8,7 +8,7 @@ import pytest
 
 from rrn.data_prep.__main__ import COMMANDS
 from rrn.data_prep.check import SCHEMAS
-from rrn.data_prep.finding import find
+from rrn.data_prep.finding import find, making
 from tests.data_prep.helpers import ROOT
 
 CHECK = """from rrn.data_prep.layout import check_layout
@@ -97,5 +97,12 @@ def test_a_new_data_set_is_a_command_with_a_validator(tmp_path):
         checked = data_prep("check", f"{name}.h5")
         assert f"schema '{name}', version 1" in checked.stdout
         assert "3 datasets of the schema's dtypes" in checked.stdout
-    many = data_prep("letters", "--letters", "1000001", "--out", "many.h5")
-    assert many.stderr == "error: --letters 1000001: at most 1,000,000 is possible\n"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_the_command_that_makes_a_file_is_one(schema):
+    command, _, said = making(schema, "new.h5").removeprefix("`").partition("`")
+    python, _, module, *arguments = command.split()
+    assert (python, module, said) == ("python", "data_prep", " makes it")
+    assert arguments[0] == schema and arguments[-2:] == ["--out", "new.h5"]
+    assert "python -m data_prep --help" in making("unknown", "new.h5")

@@ -1,8 +1,6 @@
 """Weights in HDF5."""
 
-import json
 import os
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.files.weights import load_weights, save_weights
-from rrn.files.weights_file import Weights, read_weights, write_weights
+from rrn.files.weights_file import Weights, read_weights
 from rrn.nn.layers import MLP
 
 
@@ -51,44 +49,6 @@ def test_every_difference_is_listed_and_nothing_is_changed(tmp_path):
         np.testing.assert_array_equal(variable, value)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "no such file"),
-        (b"", "not a readable"),
-        (b"not HDF5", "not a readable"),
-        (b"{}\n", "not a readable"),
-    ],
-)
-def test_what_is_not_a_weights_file_is_an_error(tmp_path, content, message):
-    path = tmp_path / "weights.h5"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
-        load_weights(path, variables_of(2, 1))
-
-
-def test_an_interrupted_write_leaves_the_earlier_file(tmp_path, monkeypatch):
-    path, ours, theirs = tmp_path / "weights.h5", variables_of(3, 2), variables_of(3, 2)
-    write = Path.write_bytes
-
-    def interrupted(self, content):
-        write(self, content[: len(content) // 2])
-        raise KeyboardInterrupt
-
-    save_weights(path, ours, {"update": 1})
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            save_weights(path, theirs, {"update": 2})
-    assert list(tmp_path.iterdir()) == [path]
-    load_weights(path, theirs)
-    np.testing.assert_array_equal(theirs[0], ours[0])
-    save_weights(path, theirs, {"update": 3})
-    with h5py.File(path) as file:
-        assert file.attrs["update"] == 3
-
-
 def test_variables_that_a_file_may_lack_keep_their_values(tmp_path):
     path = tmp_path / "weights.h5"
     there, new = tf.Variable([1.0, 2.0], name="there"), tf.Variable([3.0], name="new")
@@ -102,9 +62,6 @@ def test_variables_that_a_file_may_lack_keep_their_values(tmp_path):
     new.assign([0.0])
     assert load_weights(path, [there, new], optional=[new]) == []
     assert new.numpy().tolist() == [3.0]
-
-
-# Nothing wrong goes in unnoticed
 
 
 def full_weights(path):
@@ -131,96 +88,24 @@ def test_the_sha256_of_weights_is_of_names_shapes_and_values():
     assert Weights("other.h5", {"w": w.copy()}, {}, {"update": 3}).sha256() in digests
 
 
-def test_every_flipped_bit_is_an_error(tmp_path):
-    path = full_weights(tmp_path / "weights.h5")
-    good = path.read_bytes()
-    ends = good.index(b"\n"), json.loads(good.partition(b"\n")[0])["bytes"]  # nothing is between
-    places = [*range(0, ends[0], 17), *range(ends[1], len(good), 61)]
-    for place in places:
-        damaged = bytearray(good)
-        damaged[place] ^= 1 << place % 8
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"weights\.h5: "):
-            read_weights(path)
-    for length in (0, 100, ends[1], len(good) - 1):
-        path.write_bytes(good[:length])
-        with pytest.raises(ValueError, match=r"weights\.h5: "):
-            read_weights(path)
-    assert len(places) > 100
-
-
-def change_value(file):
-    file["mlp/linear_0/w"][1, 2] += 1
-
-
-def change_values(file):
-    file["mlp/linear_0/w"][0, 0] = np.nan
-    file["constants/shares"][1] = 9.0
-
-
-def change_word(file):
-    file["constants/words"][0] = "john"
-
-
-def change_attribute(file):
-    file.attrs["update"] = 8
-
-
-def put_strings(file):
-    del file["mlp/linear_0/w"]
-    file["mlp/linear_0/w"] = ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (change_value, "mlp/linear_0/w: not as written"),
-        (change_values, "mlp/linear_0/w, constants/shares: not as written"),
-        (change_word, "its structure, attributes or words: not as written"),
-        (change_attribute, "its structure, attributes or words: not as written"),
-        (put_strings, ".*not as written"),
-    ],
-)
-def test_what_is_damaged_is_named(damage, message, tmp_path):
+def test_a_missing_or_damaged_file_is_named(tmp_path):
     path = full_weights(tmp_path / "weights.h5")
     with h5py.File(path, "r+") as file:
-        damage(file)
-    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
+        file["mlp/linear_0/w"][1, 2] += 1
+    with pytest.raises(ValueError, match=r"weights\.h5: damaged"):
         load_weights(path, variables_of(3, 4, 2))
-
-
-def test_a_file_without_digests_is_an_error(tmp_path):
-    with h5py.File(tmp_path / "old.h5", "w") as file:
-        file["w"] = np.ones(2, np.float32)
-    with pytest.raises(ValueError, match=r"old\.h5: it has no digests"):
-        read_weights(tmp_path / "old.h5")
+    with pytest.raises(ValueError, match=r"none\.h5: no such file; a run writes it after"):
+        read_weights(tmp_path / "none.h5")
 
 
 def test_only_finite_float32_is_written(tmp_path):
     path = full_weights(tmp_path / "weights.h5")
     before = path.read_bytes()
     for variable, message in (
-        (tf.Variable([1.0, np.nan], name="a"), r"a\[1\]: weights must be finite, got nan"),
-        (tf.Variable([1.0, np.inf], name="a"), r"a\[1\]: weights must be finite, got inf"),
-        (tf.Variable([1.0], name="a", dtype=tf.float64), "a: weights must be float32"),
+        (tf.Variable([1.0, np.nan], name="a"), r"a\[1\] is nan; expected finite weights"),
+        (tf.Variable([1.0, np.inf], name="a"), r"a\[1\] is inf; expected finite weights"),
+        (tf.Variable([1.0], name="a", dtype=tf.float64), "a: expected float32"),
     ):
         with pytest.raises(ValueError, match=message):
             save_weights(path, [variable])
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["weights.h5"]
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.array([1, np.nan], np.float32), r"w\[1\]: weights must be finite, got nan"),
-        (np.ones(2), "w: weights must be float32, got float64"),
-        (np.array(["a"], object), "w: weights must be float32, got object"),
-    ],
-)
-def test_only_finite_float32_is_read_though_the_digests_are_right(array, message, tmp_path):
-    path = tmp_path / "weights.h5"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rrn.files.weights_file._check", lambda *_: None)
-        write_weights(Weights(str(path), {"w": array}, {}, {}))
-    with pytest.raises(ValueError, match=rf"weights\.h5: {message}"):
-        read_weights(path)

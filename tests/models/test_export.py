@@ -274,10 +274,11 @@ def test_texts_that_cannot_be_read_are_errors(babi, story, question, message):
         ask(babi, story, question)
 
 
-def test_a_folder_with_something_else_is_left_alone(tmp_path):
+def test_folders_that_are_something_else_are_refused(tmp_path):
     (tmp_path / "kept").write_text("mine")
-    with pytest.raises(ValueError, match="is there and no SavedModel"):
-        export(ROOT / "pretrained/pretty_clevr_mlp.h5", tmp_path)
+    for folder, said in (tmp_path, "is there and no SavedModel"), (tmp_path / "a[1]", r"reads \["):
+        with pytest.raises(ValueError, match=said):
+            export(ROOT / "pretrained/pretty_clevr_mlp.h5", folder)
     assert os.listdir(tmp_path) == ["kept"]
 
 

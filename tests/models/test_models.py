@@ -78,7 +78,9 @@ def test_the_file_says_on_which_data_it_was_trained(babi):
 
 def test_weights_alone_are_no_model(tmp_path):
     save_weights(tmp_path / "alone.h5", [tf.Variable([1.0], name="w")], {"update": 3})
-    with pytest.raises(ValueError, match=r"alone\.h5: it has weights alone.*attributes are update"):
+    with pytest.raises(
+        ValueError, match=r"alone\.h5: attribute task: expected one of ages, .* got None"
+    ):
         load(tmp_path / "alone.h5")
 
 
@@ -138,23 +140,10 @@ def test_results_of_other_weights_are_refused(babi, tmp_path, capsys):
     assert "results" not in read_weights(out).attributes
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "Expecting value: "),
-        ("[3]", "list indices must be integers"),
-        ("{}", "no entry 'split'\n"),
-        (3000 * "[", "maximum recursion depth"),
-    ],
-)
-def test_results_that_are_none_are_named_and_nothing_is_written(babi, tmp_path, capsys, text, said):
+@pytest.mark.parametrize("text", ["", "[3]", "{}", '{"made": 3}'])
+def test_results_that_are_none_are_named_and_nothing_is_written(babi, tmp_path, capsys, text):
     (tmp_path / "results.json").write_text(text)
     weights, out = tmp_path / "weights.h5", tmp_path / "out.h5"
     weights.write_bytes(babi[3].read_bytes())
     assert main([str(weights), "--out", str(out)]) == 1 and not out.exists()
-    assert f"results.json: not the results of a run: {said}" in capsys.readouterr().err
-
-
-def test_a_summary_of_what_is_no_module_is_an_error():
-    with pytest.raises(ValueError, match=r"module must be a tf\.Module or a Task, got str"):
-        summary("weights.h5")
+    assert "results.json: not the results of a run: " in capsys.readouterr().err

@@ -1,7 +1,1 @@
-"""The age arithmetic data set.
-
-Modules:
-  prepare: the command, and the description of the file
-  schema: what holds of every such file
-  trees: all labelled trees on eight people
-"""
+"""The age arithmetic data set."""

@@ -24,13 +24,13 @@ rest.
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
-from rrn.data_prep import DataError, hdf5
+from rrn.data_prep import hdf5
 from rrn.data_prep.ages import schema
 from rrn.data_prep.ages.trees import NUM_TREES, all_sequences, decode
+from rrn.data_prep.failures import SEED, number, out_file
 from rrn.data_prep.layout import SPLITS
 
 NUM_TEST = round(NUM_TREES / 10)
@@ -39,30 +39,21 @@ NUM_TEST = round(NUM_TREES / 10)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep ages`."""
     parser.add_argument(
-        "--out", type=Path, default=Path("data/ages.h5"), help="file to write (%(default)s)"
+        "--out", type=out_file, default="data/ages.h5", help="file to write (%(default)s)"
     )
     parser.add_argument(
         "--valid",
-        type=int,
+        type=number(1, NUM_TREES - NUM_TEST - 1),
         metavar="N",
         default=10_000,
         help="training trees that become the validation split (%(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the split (%(default)s)")
+    parser.add_argument("--seed", type=SEED, default=0, help="of the split (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepares the data set as the options say and prints what the file holds.
-
-    Raises:
-      DataError: an option is wrong.
-    """
+    """Prepares the data set as the options say and prints what the file holds."""
     start = time.monotonic()
-    most = NUM_TREES - NUM_TEST - 1
-    if not 1 <= args.valid <= most:
-        raise DataError(f"--valid {args.valid}: expected 1 to {most:,} of the training trees")
-    if args.seed < 0:
-        raise DataError(f"--seed {args.seed}: at least 0 is needed")
     edges, distance = decode(all_sequences())
     order = np.random.default_rng(args.seed).permutation(NUM_TREES)
     ends = np.cumsum([NUM_TREES - NUM_TEST - args.valid, args.valid])

@@ -52,6 +52,7 @@ from rrn.data_prep.babi import schema
 from rrn.data_prep.babi.schema import UNKNOWN
 from rrn.data_prep.babi.splits import FOLDERS, collect, folder_of, hold_out, simulate_all
 from rrn.data_prep.babi.stories import SPLITS, TASKS, Story, words
+from rrn.data_prep.failures import SEED, number, out_file
 
 URL = "http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz"
 
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source", default=URL, help="archive, unpacked folder, URL, or 'simulated' (%(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("data/babi.h5"), help="file to write (%(default)s)"
+        "--out", type=out_file, default="data/babi.h5", help="file to write (%(default)s)"
     )
     parser.add_argument(
         "--folder",
@@ -79,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " or 'simulated:3' (for task 3 only)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="of validation stories and simulation (%(default)s)"
+        "--seed", type=SEED, default=0, help="of validation stories and simulation (%(default)s)"
     )
     parser.add_argument("--sha256", help="checksum that the archive must have")
     parser.add_argument(
@@ -88,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stories",
         metavar="N",
-        type=int,
+        type=number(),
         help="simulated stories of each task for training; a tenth of it for validation and for"
         " test (the folder's numbers of questions)",
     )

@@ -1,15 +1,13 @@
 """Reads MNIST as it is published: four IDX files, or one mnist.npz."""
 
 import math
-import struct
-import tokenize
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from rrn.data_prep import DataError, input_files
+from rrn.data_prep.failures import words_of
+from rrn.data_prep.layout import check_range
 from rrn.data_prep.mnist.digits import SIZE
 
 IDX_FILES = {
@@ -21,10 +19,7 @@ Digits = tuple[np.ndarray, np.ndarray]  # images [digits, 28, 28] and labels [di
 
 
 def read(path: Path) -> dict[str, Digits]:
-    """Reads the training and the test digits.
-
-    Args:
-      path: a folder of the four IDX files, or an .npz file.
+    """Reads the training and the test digits of a folder of the four IDX files, or of an .npz file.
 
     Returns:
       For "train" and "test", images [digits, 28, 28] and labels [digits], both uint8.
@@ -42,23 +37,19 @@ def read(path: Path) -> dict[str, Digits]:
     return {split: _checked(*images, *labels) for split, (images, labels) in members.items()}
 
 
-def _checked(
-    images_name: Path | str, images: np.ndarray, labels_name: Path | str, labels: np.ndarray
-) -> Digits:
+def _checked(images_name, images, labels_name, labels):
     for name, array, shape in ((images_name, images, (SIZE, SIZE)), (labels_name, labels, ())):
         if array.dtype != np.uint8 or array.ndim == 0 or array.shape[1:] != shape:
-            expected = " x ".join(["N", *map(str, shape)])
-            found = " x ".join(map(str, array.shape))
-            raise DataError(f"{name}: {found} {array.dtype}; expected {expected} uint8")
-        if not len(array):
-            raise DataError(f"{name}: empty; expected at least one digit")
+            raise DataError(
+                f"{name}: {array.dtype} {list(array.shape)}; expected uint8 {['N', *shape]}"
+            )
+    if not len(labels):
+        raise DataError(f"{labels_name}: empty; expected at least one digit")
     if len(images) != len(labels):
         raise DataError(
             f"{labels_name}: {len(labels):,} labels for the {len(images):,} images of {images_name}"
         )
-    if labels.max() > 9:
-        first = (labels > 9).argmax()
-        raise DataError(f"{labels_name}: label {first} is {labels[first]}; expected 0 to 9")
+    check_range(labels_name, labels, 0, 10)
     return images, labels
 
 
@@ -94,30 +85,12 @@ def _read_npz(path: Path) -> dict[str, list[Named]]:
     names = {split: (f"x_{split}", f"y_{split}") for split in IDX_FILES}
     try:
         with np.load(path) as file:
-            if len(set(file.files)) < len(file.files):
-                raise ValueError("two arrays have one name")
             return {
                 split: [(f"{path}, {name}", file[name]) for name in pair]
                 for split, pair in names.items()
             }
-    except KeyError as error:
-        expected = ", ".join(name for pair in names.values() for name in pair)
-        raise DataError(f"{path}: {error.args[0]}; expected the arrays {expected}") from error
-    except (
-        ValueError,
-        EOFError,
-        AttributeError,
-        TypeError,
-        MemoryError,  # its header names a size
-        OverflowError,  # also one beyond any memory's
-        OSError,  # its directory names a place outside
-        RuntimeError,  # an unknown compression, or a password
-        SyntaxError,  # an array's header is a Python expression
-        struct.error,
-        tokenize.TokenError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except Exception as error:  # NumPy and zipfile raise a dozen kinds for a damaged file
         raise DataError(
-            f"{path}: not a whole .npz file ({error}); give mnist.npz or a folder of IDX files"
+            f"{path}: {words_of(error)}; expected mnist.npz with x_train, y_train, x_test and "
+            "y_test, or a folder of IDX files"
         ) from error

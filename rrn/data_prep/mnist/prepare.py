@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from rrn.data_prep import DataError, hdf5, input_files
+from rrn.data_prep.failures import SEED, number, numbers, out_file
 from rrn.data_prep.layout import SPLITS
 from rrn.data_prep.mnist import files, schema
 from rrn.data_prep.mnist.digits import FONTS, draw
@@ -50,22 +51,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rendered", action="store_true", help="render digits in fonts instead; not MNIST"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("data/mnist.h5"), help="file to write (%(default)s)"
+        "--out", type=out_file, default="data/mnist.h5", help="file to write (%(default)s)"
     )
     parser.add_argument(
         "--valid",
-        type=int,
+        type=number(),
         metavar="N",
         default=5_000,
         help="training digits that become the validation split (%(default)s)",
     )
     parser.add_argument(
-        "--counts",
-        type=_counts,
-        metavar="TRAIN,TEST",
-        help="digits to render (60000,10000)",
+        "--counts", type=numbers(2), metavar="TRAIN,TEST", help="digits to render (60000,10000)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices (%(default)s)")
+    parser.add_argument("--seed", type=SEED, default=0, help="of all random choices (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -75,9 +73,6 @@ def run(args: argparse.Namespace) -> None:
       DataError: a file or an option is wrong.
     """
     start = time.monotonic()
-    for name, least in (("valid", 1), ("seed", 0)):
-        if (value := getattr(args, name)) < least:
-            raise DataError(f"--{name} {value}: at least {least} is needed")
     if args.source and args.counts:
         raise DataError("--counts: only digits that are --rendered can be counted out")
     if args.rendered:
@@ -89,17 +84,12 @@ def run(args: argparse.Namespace) -> None:
             for index, (split, count) in enumerate(counts)
         }
     else:
+        input_files.check_input(args.source)
         source, sha256, notes = args.source.name, input_files.checksum(args.source), ""
         digits = files.read(args.source)
     datasets = split_off_validation(digits, args.valid, args.seed)
-    attributes = {
-        "schema": "mnist",
-        "version": 1,
-        "source": source,
-        "sha256": sha256,
-        "notes": notes,
-        "seed": args.seed,
-    }
+    attributes = {"schema": "mnist", "version": 1, "source": source, "sha256": sha256}
+    attributes |= {"notes": notes, "seed": args.seed}
     schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     for split in SPLITS:
@@ -107,13 +97,6 @@ def run(args: argparse.Namespace) -> None:
     if notes:
         print(notes)
     print(f"{args.out} written in {time.monotonic() - start:.1f} s")
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    numbers = text.split(",")
-    if len(numbers) != len(COUNTS) or not all(n.isdecimal() and int(n) for n in numbers):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected two numbers, like 60000,10000")
-    return tuple(map(int, numbers))
 
 
 def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
@@ -151,13 +134,8 @@ def split_off_validation(
     is_valid = np.zeros(len(labels), bool)
     rng = np.random.default_rng(seed)
     is_valid[rng.choice(len(labels), num_valid, replace=False)] = True
-    parts = {
-        "train": (images[~is_valid], labels[~is_valid]),
-        "valid": (images[is_valid], labels[is_valid]),
-        "test": test,
-    }
-    return {
-        f"{split}/{name}": array
-        for split in SPLITS
-        for name, array in zip(("image", "label"), parts[split], strict=True)
-    }
+    parts = {"train": ~is_valid, "valid": is_valid}
+    datasets = {"test/image": test[0], "test/label": test[1]}
+    for split, chosen in parts.items():
+        datasets |= {f"{split}/image": images[chosen], f"{split}/label": labels[chosen]}
+    return datasets

@@ -50,6 +50,7 @@ from pathlib import Path
 import numpy as np
 
 from rrn.data_prep import DataError, hdf5, input_files
+from rrn.data_prep.failures import SEED, number, out_file
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku import lists, schema
 from rrn.data_prep.sudoku.examples import (
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lists of puzzles, plain or .gz; - for standard input",
     )
     origin.add_argument(
-        "--generate", type=int, metavar="N", help="make N puzzles with 22 to 34 givens instead"
+        "--generate", type=number(), metavar="N", help="make N puzzles with 22 to 34 givens instead"
     )
     origin.add_argument(
         "--puzzles",
@@ -101,23 +102,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which share of the training examples these are (0.5)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("data/sudoku.h5"), help="file to write (%(default)s)"
+        "--out", type=out_file, default="data/sudoku.h5", help="file to write (%(default)s)"
     )
     for split, share in PAPER_POOLS.items():
         parser.add_argument(
             f"--{split}_pool",
-            type=int,
+            type=number(),
             metavar="N",
             help=f"puzzles of the {split} pool (if not given {share:,} of every {PAPER_PUZZLES:,})",
         )
     for split, count in PER_LEVEL.items():
         parser.add_argument(
             f"--{split}_per_level",
-            type=int,
+            type=number(),
             metavar="N",
             help=f"{split} examples of each level ({count:,})",
         )
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices (%(default)s)")
+    parser.add_argument("--seed", type=SEED, default=0, help="of all random choices (%(default)s)")
 
 
 def _three_files(text: str) -> list[Path]:

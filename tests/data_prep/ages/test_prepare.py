@@ -68,17 +68,3 @@ def test_splits_are_drawn_by_the_seed(prepared, tmp_path, capsys):
     assert 2_300 < len(tests[0] & tests[1]) < 2_900
     assert prepare(tmp_path / "b", "--seed", "1", "--valid", "20000") == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--seed", "-1"), "--seed -1: at least 0 is needed"),
-        (("--valid", "0"), "--valid 0: expected 1 to 235,929 of the training trees"),
-        (("--valid", "235930"), "--valid 235930: expected 1 to 235,929 of the training trees"),
-    ],
-)
-def test_wrong_options(tmp_path, capsys, options, message):
-    assert prepare(tmp_path / "a.h5", *options) == 1
-    assert capsys.readouterr().err == f"error: {message}\n"
-    assert not list(tmp_path.iterdir())

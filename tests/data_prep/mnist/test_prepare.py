@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rrn.data_prep.layout import SPLITS
 from rrn.data_prep.mnist import digits as mnist_digits
 from rrn.data_prep.mnist import prepare as mnist
 from tests.data_prep.helpers import contents
@@ -20,21 +21,13 @@ def test_the_seed_draws_the_validation_digits(folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--seed", "-1"), "--seed -1: at least 0 is needed"),
-        (("--valid", "0"), "--valid 0: at least 1 is needed"),
         (("--valid", "40"), "--valid 40: leaves none of the 40 training digits for training"),
         (("--counts", "30,10"), "--counts: only digits that are --rendered"),
-        (("--counts", "30"), "'30'; expected two numbers, like 60000,10000"),
-        (("--counts", "30,0"), "'30,0'; expected two numbers, like 60000,10000"),
     ],
 )
 def test_wrong_options(folder, tmp_path, capsys, options, message):
-    try:
-        status = prepare(folder, tmp_path / "m.h5", *options)
-    except SystemExit as stopped:  # by argparse
-        status = stopped.code
-    assert status in (1, 2) and message in capsys.readouterr().err
-    assert not (tmp_path / "m.h5").exists()
+    assert prepare(folder, tmp_path / "m.h5", *options) == 1
+    assert message in capsys.readouterr().err and not (tmp_path / "m.h5").exists()
 
 
 def test_rendered_data_set(tmp_path, monkeypatch, capsys):
@@ -52,14 +45,8 @@ def test_rendered_data_set(tmp_path, monkeypatch, capsys):
     assert a == b != c
     datasets, attributes = contents(tmp_path / "a")
     notes = "digits rendered in 14 fonts, not MNIST"
-    assert attributes == {
-        "schema": "mnist",
-        "version": 1,
-        "source": "rendered",
-        "sha256": "",
-        "notes": notes,
-        "seed": 1,
-    }
+    expected = {"schema": "mnist", "version": 1, "source": "rendered", "sha256": ""}
+    assert attributes == {**expected, "notes": notes, "seed": 1}
     assert notes in capsys.readouterr().out
     shapes = {name: array.shape for name, array in datasets.items()}
     for split, count in (("train", 1000), ("valid", 200), ("test", 300)):
@@ -71,7 +58,7 @@ def test_rendered_data_set(tmp_path, monkeypatch, capsys):
         assert (np.bincount(labels) == len(labels) // 10).all()
         assert 0.04 < np.mean(labels[1:] == labels[:-1]) < 0.17  # in no order
     assert not np.array_equal(contents(tmp_path / "c")[0]["test/image"], datasets["test/image"])
-    everywhere = np.concatenate([datasets[f"{split}/image"] for split in mnist.SPLITS])
+    everywhere = np.concatenate([datasets[f"{split}/image"] for split in SPLITS])
     assert len(np.unique(everywhere, axis=0)) == 1500
     # 4,500 digits in 14 fonts: 321 each, standard deviation 17.
     times = np.bincount(np.concatenate(used))

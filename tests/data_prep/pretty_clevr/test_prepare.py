@@ -4,9 +4,7 @@ import re
 
 import h5py
 import numpy as np
-import pytest
 
-from rrn.data_prep.pretty_clevr import prepare as pretty_clevr
 from rrn.data_prep.pretty_clevr.images import COLOURS, MARKERS
 from tests.data_prep.helpers import contents
 from tests.data_prep.pretty_clevr.helpers import COUNTS, prepare
@@ -48,35 +46,3 @@ def test_same_seed_same_bytes_and_a_splits_size_changes_no_other_split(tmp_path)
     d, _ = contents(tmp_path / "d")
     firsts = [data[f"{split}/positions"][0] for data in (a, d) for split in COUNTS]
     assert len({first.tobytes() for first in firsts}) == 6
-
-
-def test_a_run_that_fails_keeps_the_old_file(tmp_path, monkeypatch):
-    (tmp_path / "p.h5").write_bytes(b"old")
-
-    def fail(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pretty_clevr, "render", fail)
-    with pytest.raises(KeyboardInterrupt):
-        prepare(tmp_path / "p.h5", "3,3,3", "--images", "64")
-    assert (tmp_path / "p.h5").read_bytes() == b"old"
-    assert [file.name for file in tmp_path.iterdir()] == ["p.h5"]
-
-
-@pytest.mark.parametrize(
-    ("options", "expected", "message"),
-    [
-        (("--seed", "-1"), 1, "--seed -1: at least 0 is needed"),
-        (("--images", "47"), 1, "--images 47: at least 48 pixels are needed"),
-        (("--scenes", "10,10"), 2, "'10,10'; expected three numbers, like 100000,1000,1000"),
-        (("--scenes", "10,0,10"), 2, "'10,0,10'; expected three numbers, like 100000,1000,1000"),
-        (("--scenes", "10,-1,x"), 2, "'10,-1,x'; expected three numbers, like 100000,1000,1000"),
-    ],
-)
-def test_wrong_options(tmp_path, capsys, options, expected, message):
-    try:
-        status = prepare(tmp_path / "p.h5", "3,3,3", *options)
-    except SystemExit as stopped:  # by argparse
-        status = stopped.code
-    assert status == expected and message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

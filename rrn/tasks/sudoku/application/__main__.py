@@ -13,10 +13,6 @@ With --serve there is no PUZZLE: a page on 127.0.0.1 takes puzzles and shows how
 
 import os
 
-from rrn.data_prep.interruption import interruption
-
-if __name__ == "__main__":  # before the imports that take a second
-    interruption.expect()
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
 
 import functools
@@ -30,7 +26,7 @@ from typing import NoReturn
 
 from absl import app, flags
 
-from rrn.data_prep.failures import check_system, error_line, escape_output
+from rrn.data_prep.failures import error_line, escape_output
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import BLANKS, is_file, read_files, read_text
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
@@ -95,7 +91,6 @@ def main(arguments: Sequence[str]) -> None:
       arguments: what `parse_flags` returned.
     """
     try:
-        check_system()
         if SERVE.value:
             serve(PORT.value, DEVICES.value, WEIGHTS.value, STEPS.value)
         else:
@@ -226,10 +221,6 @@ def _solve_list(solver, puzzles, folder, tries, settings):
 
     with Listing(folder, puzzles, settings) as listing:
         left, count = listing.left, len(puzzles)
-        interruption.hint = lambda: (
-            f"; {count - len(listing.left):,} of {count:,} puzzles are done, in {listing.path}: "
-            "the same command goes on from there"
-        )
         if len(left) < count:
             print(f"{listing.path}: goes on after {count - len(left):,} of {count:,} puzzles")
         started, progress, done = time.monotonic(), Progress("solving", len(left)), 0
