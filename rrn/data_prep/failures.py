@@ -27,7 +27,8 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as everything here does."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"error: {message}; {self.prog} --help lists all options", file=sys.stderr)
+        what = re.sub(r"^argument (\S+): ", r"\1 ", message)
+        print(f"error: {what}; {self.prog} --help lists all options", file=sys.stderr)
         sys.exit(2)
 
 
@@ -36,7 +37,7 @@ def number(least: int = 1, most: int = MOST) -> Callable[[str], int]:
 
     def parse(text):
         if not re.fullmatch(r"-?[0-9]{1,18}", text) or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text}; expected a number, {least:,} to {most:,}")
+            raise argparse.ArgumentTypeError(f"{text}: expected a number, {least:,} to {most:,}")
         return int(text)
 
     return parse
@@ -50,7 +51,7 @@ def numbers(count: int) -> Callable[[str], tuple[int, ...]]:
 
     def parse(text):
         if len(parts := text.split(",")) != count:
-            raise argparse.ArgumentTypeError(f"{text}; expected {count} numbers, as N,N")
+            raise argparse.ArgumentTypeError(f"{text}: expected {count} numbers, as N,N")
         return tuple(map(number(), parts))
 
     return parse
@@ -60,7 +61,7 @@ def out_file(text: str) -> Path:
     """The type of the option `--out`: a file that can be written, so that no work is in vain."""
     path = Path(text)
     if path.exists() and not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text}: no regular file; expected one, as data/new.h5")
+        raise argparse.ArgumentTypeError(f"{text}: expected a regular file or a new one")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def check_literal(path: str | os.PathLike) -> None:
-    """Refuses a path that TensorFlow would read as a pattern, and so as the names of other files.
+def check_path(what: str, path: str | os.PathLike) -> None:
+    """Refuses a path that TensorFlow would read as a pattern, and so as that of other files.
+
+    Args:
+      what: the flag or the argument, for the message.
 
     Raises:
-      ValueError: a character of it has a meaning in patterns; the message names it.
+      ValueError: the path has a character of patterns; the message names it.
     """
     if found := [character for character in os.path.abspath(path) if character in "[]*?\\"]:
         raise ValueError(
-            f"{path}: TensorFlow reads {found[0]} as part of a pattern of names; expected a path "
-            "without any of [ ] * ? \\"
+            f"{what}={path}: TensorFlow reads {found[0]} as part of a pattern of names; expected a "
+            "path without [ ] * ? and backslashes"
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.data_prep.writing import check_literal, whole
+from rrn.data_prep.writing import check_path, whole
 from rrn.files.weights import model_variables
 from rrn.files.weights_file import Weights, read_weights
 from rrn.models.saved import load
@@ -36,7 +36,7 @@ def export(
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
     folder, model, path = Path(folder), load(weights, **fields), weights.path
-    check_literal(folder)
+    check_path("folder", folder)
     if not model.inputs():
         raise ValueError(f"{path}: {type(model).__name__} says nothing of what `predict` takes")
     strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]

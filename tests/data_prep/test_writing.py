@@ -6,7 +6,7 @@ import os
 import pytest
 
 from rrn.data_prep.failures import error_line
-from rrn.data_prep.writing import check_literal, whole, writing
+from rrn.data_prep.writing import check_path, whole, writing
 
 
 def make_folder(path, text):
@@ -90,11 +90,11 @@ def test_errors_name_the_target(tmp_path):
 
 
 def test_names_that_tensorflow_reads_as_patterns_are_refused(tmp_path, monkeypatch):
-    check_literal(tmp_path / "a-b_c.d, e")
+    check_path("--workdir", tmp_path / "a-b_c.d, e")
     for character in "[]*?\\":
         with pytest.raises(ValueError, match=rf"reads \{character} as part of a pattern"):
-            check_literal(tmp_path / f"a{character}b" / "c")
+            check_path("--workdir", tmp_path / f"a{character}b" / "c")
     (tmp_path / "a[1]").mkdir()
     monkeypatch.chdir(tmp_path / "a[1]")
-    with pytest.raises(ValueError, match="c: TensorFlow reads"):
-        check_literal("c")
+    with pytest.raises(ValueError, match="--workdir=c: TensorFlow reads"):
+        check_path("--workdir", "c")

@@ -264,7 +264,7 @@ LIST, THREE = "--clues clues.txt ", "--puzzles train.txt,valid.txt,test.txt "
         (LIST + "--test_pool 50 --valid_pool 10", "60 puzzles: 50 for test and 10 for valid"),
         (LIST + "--mixed other.h5", "--mixed other.h5: it goes with --puzzles"),
         ("--generate 2", "--generate 2: "),
-        (THREE + "--mixed_share 1.0", "--mixed_share: 1.0: expected above 0 and below 1"),
+        (THREE + "--mixed_share 1.0", "--mixed_share 1.0: expected above 0 and below 1"),
         (THREE + "--mixed_share 0.3", "--mixed_share 0.3: it goes with --mixed"),
         (THREE + "--mixed other.h5 --mixed_share 0.9", "--mixed_share 0.9: 270 of "),
         (THREE + "--mixed no.h5", "no.h5"),
