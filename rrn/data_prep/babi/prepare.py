@@ -43,7 +43,6 @@ facts[story_start[s] : story_start[s] + num_facts[q]].
 import argparse
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
