@@ -7,7 +7,7 @@ import pytest
 from rrn.data_prep import input_files
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.babi.stories import SPLITS
-from tests.data_prep.babi.helpers import FACT, TRAIN, contents, make_archive, prepare, whole_folder
+from tests.data_prep.babi.helpers import TRAIN, contents, make_archive, prepare, whole_folder
 
 VALID = "1 Daniel moved to the bathroom.\n2 Where is Daniel?\tgarden\t1\n"
 TEST = "1 Mary got the milk.\n2 Where is Mary?\tBathroom\t1\n"
@@ -91,16 +91,6 @@ def test_arrays_computed_by_hand(tmp_path):
         assert file["train/task"].dtype == np.uint8
 
 
-def test_a_whole_archive_needs_no_option(tmp_path, capsys):
-    archive = make_archive(tmp_path / "babi.tar.gz", whole_folder("en-valid-10k"))
-    assert prepare(archive, tmp_path / "new" / "babi.h5") == 0
-    _, attributes = contents(tmp_path / "new" / "babi.h5")
-    assert attributes["notes"] == ""
-    printed = capsys.readouterr().out
-    assert "train            400         400         400\n" in printed
-    assert "valid             20          20          20\n" in printed
-
-
 def test_a_folder_gives_what_its_archive_gives(tmp_path):
     files = whole_folder("en-valid")
     for name, text in files.items():
@@ -117,20 +107,6 @@ def test_a_folder_gives_what_its_archive_gives(tmp_path):
 
 
 # Wrong input.
-
-
-def test_a_failing_run_keeps_the_old_file_and_leaves_nothing(tmp_path, capsys):
-    files = whole_folder("en-valid-10k")
-    files["top/en-valid-10k/qa7_test.txt"] = FACT + "3 John moved.\n"
-    archive = make_archive(tmp_path / "babi.tar.gz", files)
-    out = tmp_path / "babi.h5"
-    out.write_bytes(b"old")
-    assert prepare(archive, out) == 1
-    assert capsys.readouterr().err == (
-        "error: top/en-valid-10k/qa7_test.txt, line 2: line number 3; expected 2, or 1 for a new"
-        " story\n"
-    )
-    assert out.read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +130,8 @@ def test_files_that_should_not_be_there(tmp_path, capsys, files, message):
     ("source", "options", "message"),
     [
         ("{}", "--seed -1", "--seed"),
+        ("{}", "--tasks 1,21", "--tasks"),
+        ("simulated", "--stories 0", "--stories"),
         ("{}", "--sha256 abc", "expected abc"),
         ("{}", "--folder en --stories 5", "--stories does not go with --source"),
         ("{}", "--folder hn --supplement en", "--folder hn: its stories are not in plain English"),
@@ -197,42 +175,6 @@ def test_real_counts(babi_h5):
         "Task 3: no en-valid-10k training file; 925 training questions from en (15 stories that"
         " are also in validation dropped)"
     )
-
-
-@pytest.mark.parametrize(("task", "split"), [(1, "train"), (3, "valid"), (8, "test"), (20, "test")])
-def test_real_questions_decode_to_their_file(babi_archive, babi_h5, task, split):
-    name = f"tasks_1-20_v1-2/en-valid-10k/qa{task}_{split}.txt"
-    data = input_files.read_members(babi_archive, lambda member: member == name)[name]
-    datasets, _ = contents(babi_h5)
-    arrays = {
-        key.split("/")[1]: array for key, array in datasets.items() if key.startswith(split + "/")
-    }
-
-    def text(sentence: int) -> str:
-        length = datasets["sentences/length"][sentence]
-        tokens = datasets["sentences/tokens"][sentence][:length]
-        return " ".join(datasets["vocabulary"][token] for token in tokens)
-
-    asked = iter([q for q, found in enumerate(arrays["task"]) if found == task])
-    facts, numbers = [], []
-    for line in data.decode().lower().splitlines():
-        number, sentence = line.split(" ", 1)
-        if number == "1":
-            facts, numbers = [], []
-        if "\t" not in sentence:
-            facts.append(sentence.replace(".", ""))
-            numbers.append(number)
-            continue
-        question, answer, supporting = sentence.split("\t")
-        q = next(asked)
-        start = arrays["story_start"][arrays["story"][q]]
-        told = arrays["facts"][start : start + arrays["num_facts"][q]]
-        assert [text(fact) for fact in told] == facts
-        assert text(arrays["question"][q]) == question.replace("?", "").strip()
-        assert datasets["vocabulary"][arrays["answer"][q]] == answer
-        first, end = arrays["supporting_start"][q : q + 2]
-        assert [numbers[i] for i in arrays["supporting"][first:end]] == supporting.split()
-    assert next(asked, None) is None
 
 
 # Other folders of the archive.

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -72,15 +71,6 @@ def test_files_are_read_with_the_lines_of_their_puzzles(tmp_path, monkeypatch):
     assert puzzles.digits.dtype == np.uint8
     places = [puzzles.place(i) for i in range(3)]
     assert places == [f"{one}, line 2", f"{one}, line 4", f"{two}, line 1"]
-
-
-def test_a_pipe_is_read(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=write, args=(tmp_path / "pipe", PUZZLE))
-    writer.start()
-    assert reading.is_file(str(tmp_path / "pipe"))
-    np.testing.assert_array_equal(read_files([tmp_path / "pipe"]).digits, DIGITS[None])
-    writer.join()
 
 
 def test_standard_input_is_read():

@@ -38,21 +38,6 @@ def test_where_a_thing_is_and_was():
     assert (before.answer, before.supporting) == ("garden", (5, 4, 2))
 
 
-def test_who_has_what():
-    tale, world = tale_of(
-        ("get", "Mary", "milk"),
-        ("get", "Mary", "apple"),
-        ("drop", "Mary", "milk"),
-        ("give", "John", "football", "Mary"),
-        ("get", "Mary", "milk"),
-    )
-    what = asked(8, tale, world, clause=1)
-    assert (what.answer, what.supporting) == ("milk,apple,football", (0, 2, 4, 1, 3))
-    how_many = asked(7, tale, world, clause=1)
-    assert (how_many.answer, how_many.supporting) == ("three", (0, 1, 2, 3, 4))
-    assert asked(8, tale, world, clause=3).answer == "nothing"  # about John, who gave
-
-
 def test_a_question_with_two_answers_is_not_asked():
     gifts = ("give", "Mary", "milk", "John"), ("give", "Mary", "apple", "John")
     for _ in range(20):

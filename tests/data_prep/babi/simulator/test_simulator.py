@@ -3,7 +3,6 @@
 import hashlib
 
 import numpy as np
-import pytest
 
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.babi import stories as babi_stories
@@ -56,13 +55,3 @@ def test_simulate_counts_questions_or_stories():
     assert len(simulate(1, 11, rng(0), num_stories=2)) == 2
     assert simulate(2, 50, rng(0))[:3] == simulate(2, 11, rng(0))[:3]
     assert simulate(2, 11, rng(0)) != simulate(2, 11, rng(1))
-
-
-@pytest.mark.parametrize("option", [["--stories", "0"], ["--tasks", "1,21"], ["--seed", "-1"]])
-def test_options_are_checked(tmp_path, capsys, option):
-    try:
-        assert prepare(tmp_path / "babi.h5", *option) == 1
-    except SystemExit as end:  # of the parser
-        assert end.code == 2
-    said = capsys.readouterr().err
-    assert option[0] in said and option[1] in said and said.count("\n") == 1
