@@ -10,7 +10,6 @@ import argparse
 import collections
 import dataclasses
 import io
-import json
 import os
 import random
 import resource
@@ -32,7 +31,6 @@ import numpy as np
 from rrn.config_file import read_config
 from rrn.data_prep.__main__ import main as data_prep
 from rrn.data_prep.failures import exit_status
-from rrn.distribute.cluster import parse_tf_config
 from rrn.models import publish
 from tests.helpers import ROOT
 
@@ -150,8 +148,6 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 STORY = "1 Mary moved to the bathroom.\n2 John got the milk.\n3 Where is Mary? \tbathroom\t1\n"
 SPLITS = "train", "valid", "test"
-TASK = {"type": "worker", "index": 0}
-CLUSTER = json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:4"]}, "task": TASK})
 
 
 def write_archive(path):
@@ -189,11 +185,6 @@ def prepare(*words):
     )
 
 
-def read_cluster(path, out):
-    text = path.read_text(errors="surrogateescape")  # as Python decodes the environment
-    return exit_status(lambda: out.write_text(repr(parse_tf_config(text)), errors="replace"))
-
-
 def read_config_file(path, out):
     return exit_status(lambda: out.write_text(read_config(f"{path}:test").model_dump_json()))
 
@@ -220,7 +211,6 @@ KINDS = {
         lambda path: shutil.copy(ROOT / "pretrained/sudoku_candidates.h5", path),
         lambda path, out: publish.main([str(path), f"--out={out}"]),
     ),
-    "TF_CONFIG": Kind("TF_CONFIG", lambda path: path.write_text(CLUSTER), read_cluster, False),
     "config file": Kind(
         "mine.py",
         lambda path: shutil.copy(ROOT / "configs/ages.py", path),
