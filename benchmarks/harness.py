@@ -4,9 +4,7 @@ Timing in turn and the tables' columns are in `benchmarks.timing`, kernels in `b
 """
 
 import argparse
-import contextlib
 import itertools
-import logging
 import resource
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from benchmarks import timing
 from benchmarks.machine import DEVICES, LIBRARY, ON_GPU, hardware, print_rates, rate_cases
 from benchmarks.profiles import profiles
 from rrn.distribute import plan_placement
+from rrn.distribute.towers import make_towers
 from rrn.nn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.tasks.inputs import training_inputs
 from rrn.training import Trainer
@@ -80,35 +79,14 @@ def training_step(create, config, arrays, compiled, num_batches=1):
 
     with plan_placement(create, "auto", DEVICES, pinned=pinned).scope():  # as main.py does
         task = create()
-    options = {"encodes_itself": True} if encodes_itself else {}
-    if compiled:
-        options["compiled"] = task.fixed_shapes = True
+    task.fixed_shapes = compiled
+    towers = make_towers(DEVICES, task.network, task.encoder, encodes_itself, compiled)
     _, batch_options = config.model.split_options(config.train.stages[0].options, "options")
     size, seed = config.train.batch_size, config.seed
     (inputs,) = training_inputs(task, arrays, size, 1, seed, 0, options=batch_options)
-    with _warnings() as messages:
-        trainer = Trainer(task, config.train, DEVICES, [inputs.element_spec], arrays, **options)
-    if compiled and messages:  # that it is not compiled after all
-        raise RuntimeError("; ".join(messages))
+    trainer = Trainer(task, config.train, towers, [inputs.element_spec], arrays)
     batches = list(inputs.take(num_batches))
     return lambda i: trainer.update_once([batches[i % num_batches]])
-
-
-@contextlib.contextmanager
-def _warnings():
-    """Makes a scope that gives a list of the warnings logged in it."""
-    messages, logger = [], logging.getLogger("absl")
-
-    def keep(record):
-        if record.levelno >= logging.WARNING:
-            messages.append(record.getMessage())
-        return True
-
-    logger.addFilter(keep)
-    try:
-        yield messages
-    finally:
-        logger.removeFilter(keep)
 
 
 def edge_bytes(sizes, relus, dtype):

@@ -106,7 +106,7 @@ def describe_model(model, changes):
 
     changes: of the study's settings, {field: value}.
     """
-    from rrn.distribute.variables import variable_sizes
+    from rrn.distribute import plan_placement
     from rrn.files.data import read_prepared
     from rrn.tasks import create_task
 
@@ -129,7 +129,9 @@ def describe_model(model, changes):
         "batch_size": config.train.batch_size,
         "settings": settings,
         "notes": data.attributes["notes"],
-        "variables": variable_sizes(lambda: create_task(config.model, data)),
+        "variables": plan_placement(
+            lambda: create_task(config.model, data), "cpu", ["/cpu:0"]
+        ).variables,
     }
 
 

@@ -17,19 +17,17 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from rrn.hardware import count_cores
+
 # Products by cuBLAS alone: to try Triton's takes XLA half a minute, and updates were no faster with
 # them. And all cores compile.
 FAST_TO_COMPILE = (
     "--xla_gpu_enable_triton_gemm=false --xla_gpu_enable_llvm_module_compilation_parallelism=true "
-    f"--xla_gpu_force_compilation_parallelism={os.cpu_count() or 1}"
+    f"--xla_gpu_force_compilation_parallelism={count_cores()}"
 )
 KEEP = "--tf_xla_persistent_cache_directory="  # in the environment's TF_XLA_FLAGS
 
 _local = threading.local()
-
-
-class UnknownShapeError(ValueError):
-    """A shape that may differ from call to call, so that XLA would compile anew each time."""
 
 
 def is_compiling() -> bool:
@@ -49,14 +47,6 @@ def _compiling() -> Iterator[None]:
         _local.compiling = outer
 
 
-def placed(device: str) -> contextlib.AbstractContextManager:
-    """Makes a scope whose operations are on a device.
-
-    Within XLA all are where its computation is.
-    """
-    return contextlib.nullcontext() if is_compiling() else tf.device(device)
-
-
 def run_compiled(function: Callable[[], Any]) -> Any:
     """Runs a function as one XLA computation of the current device; to be called while tracing.
 
@@ -64,7 +54,8 @@ def run_compiled(function: Callable[[], Any]) -> Any:
     it may read and change those alone that are on the same device.
 
     Raises:
-      UnknownShapeError: a tensor that it uses has a shape that may differ from call to call.
+      ValueError: a tensor that it uses has a shape that may differ from call to call, so that XLA
+        would compile each time.
     """
 
     def traced():
@@ -74,9 +65,9 @@ def run_compiled(function: Callable[[], Any]) -> Any:
     concrete = tf.function(traced, jit_compile=True, autograph=False).get_concrete_function()
     for given in concrete.captured_inputs:
         if given.dtype != tf.resource and not given.shape.is_fully_defined():
-            raise UnknownShapeError(
+            raise ValueError(
                 f"{given.name.removesuffix(':0')} has the shape {given.shape}, which may differ "
-                "from batch to batch"
+                "from batch to batch; --jit=off runs without XLA"
             )
     return concrete()
 
@@ -141,8 +132,7 @@ def _within_xla(function, *args):
 
 def xla(function: Callable) -> Callable:
     """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it."""
-    # A partial: of functions that share their code TensorFlow counts the tracings together, and
-    # warns of them.
+    # A partial, since TensorFlow counts the tracings of functions that share their code together.
     traced = functools.partial(_within_xla, function)
     by_itself = tf.function(traced, jit_compile=True, autograph=False)
 

@@ -1,17 +1,12 @@
 """The processor and the GPUs of this machine, without TensorFlow."""
 
-import ctypes
 import functools
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-DRIVER = "libcuda.so.1"
-OPTIONAL = "libnccl", "libcupti"  # sums over several GPUs, and profiles
 # What ONEDNN_MAX_CPU_ISA may be so that oneDNN has no products in bfloat16.
 WITHOUT_BFLOAT16 = {
     *("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"),
@@ -43,25 +38,6 @@ def multiplies_bfloat16_faster() -> bool:
 def faster_type() -> str:
     """Names the type in which this machine multiplies faster: bfloat16 if it has a usable GPU."""
     return "bfloat16" if multiplies_bfloat16_faster() or describe_gpus() else "float32"
-
-
-def missing_library(build: Mapping[str, Any], folder: str) -> str | None:
-    """Finds the first library that TensorFlow needs on a GPU and cannot open; None if it has all.
-
-    Args:
-      build: what `tf.sysconfig.get_build_info` returns.
-      folder: TensorFlow's.
-
-    Returns:
-      Its name, and why it cannot be opened; or that this TensorFlow is built for no GPU.
-    """
-    if not build.get("cuda_version"):
-        return "this TensorFlow is built without CUDA"
-    for name in library_names(build["cuda_version"], build.get("cudnn_version")):
-        where, wrong = open_library(name, folder)
-        if not where and not name.startswith(OPTIONAL):
-            return f"{name}: {wrong}"
-    return None
 
 
 def describe_processor() -> str:
@@ -96,42 +72,6 @@ def describe_gpus() -> list[str]:
 def _fields(cpuinfo):
     """The "model name" and the "flags" in the text of /proc/cpuinfo, as far as it has them."""
     return dict(re.findall(r"^(model name|flags)\s*: (.*)$", cpuinfo, re.MULTILINE))
-
-
-def library_names(cuda: str, cudnn: str | None) -> list[str]:
-    """Lists what TensorFlow opens on a GPU if it is built for these versions: "12.5.1", "9"."""
-    major = int(cuda.split(".")[0])
-    same = "cudart", "cublas", "cublasLt", "nvJitLink", "nvrtc"
-    return [
-        DRIVER,
-        *(f"lib{name}.so.{major}" for name in same),
-        *(f"lib{name}.so.{major - 1}" for name in ("cufft", "cusolver")),
-        *("libcurand.so.10", "libcusparse.so.12"),
-        f"libcudnn.so.{(cudnn or '9').split('.')[0]}",
-        *("libnccl.so.2", f"libcupti.so.{major}"),
-    ]
-
-
-def open_library(name: str, folder: str) -> tuple[str, str]:
-    """Opens a library where TensorFlow looks; returns (where, "") or ("", why it could not).
-
-    The places are LD_LIBRARY_PATH, pip's packages beside TensorFlow's folder, and the system's.
-    """
-    folders = [Path(path) for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
-    folders += sorted(Path(folder).parent.glob("nvidia/*/lib"))
-    places = [str(path / name) for path in folders if (path / name).exists()]
-    wrong = "not found"
-    for place in [*places, name]:
-        try:
-            ctypes.CDLL(place)
-        except OSError as error:
-            wrong = wrong if str(error).startswith(f"{name}: ") else str(error)
-            continue
-        stem = name.partition(".so")[0] + ".so"  # a link may lead to another version
-        opened = [line.split()[-1] for line in read_text("/proc/self/maps").splitlines()]
-        files = [file for file in opened if Path(file).name.startswith(stem)]
-        return (place if place in places else (files or [name])[0]), ""
-    return "", wrong
 
 
 def read_text(path: str | Path) -> str:

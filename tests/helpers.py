@@ -1,18 +1,22 @@
 """Small settings, a small bAbI file and a hand-made task that several rooms' tests share."""
 
 import importlib.util
+import os
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.config import replace
+from rrn.distribute.cluster import find_cluster
+from rrn.distribute.towers import make_towers
 from rrn.files.data import read_prepared
 from rrn.nn.layers import Embedding, Linear
 from rrn.tasks import create_task
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.task import Task
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.variables.random import ExampleRandom
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,15 +75,20 @@ def small_babi(path, **model):
     return config, data, create_task(config.model, data)
 
 
-def make_trainer(config, data, task, devices, first_update=0, compiled=False, **how):
-    """(Trainer, its devices' inputs); `how` are further arguments of the trainer."""
+def towers_of(task, devices, compiled=False, encodes_itself=False):
+    """A task's towers."""
+    return make_towers(devices, task.network, task.encoder, encodes_itself, compiled)
+
+
+def make_trainer(config, data, task, devices, first_update=0, compiled=False, encodes_itself=False):
+    """(Trainer, its devices' inputs); see `Tower` for what is compiled and encoded where."""
     task.fixed_shapes = compiled
     inputs = training_inputs(
         task, data.arrays("train"), config.train.batch_size, len(devices), config.seed, first_update
     )
     specs = [dataset.element_spec for dataset in inputs]
-    args = task, config.train, devices, specs, data.arrays("train")
-    return Trainer(*args, compiled=compiled, **how), inputs
+    towers = towers_of(task, devices, compiled, encodes_itself)
+    return Trainer(task, config.train, towers, specs, data.arrays("train"), first_update), inputs
 
 
 def write_babi_texts(folder):
@@ -197,3 +206,9 @@ def executable(path, script):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/usr/bin/env bash\n{script}\n")
     path.chmod(0o755)
+
+
+def parse_tf_config(text):
+    """The cluster of an environment's TF_CONFIG."""
+    with mock.patch.dict(os.environ, TF_CONFIG=text):
+        return find_cluster(None)

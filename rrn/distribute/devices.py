@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 from absl import logging
 
-from rrn.hardware import missing_library
+from rrn.hardware import count_cores
 
 CPU = "/device:CPU:0"
 GPU_SHARE = 0.9  # of a split GPU's memory; CUDA itself and the kernels take the rest
@@ -77,7 +77,7 @@ def _logical_cpus(count):
     try:
         tf.config.set_logical_device_configuration(cpu, configuration)
         if count > 1:
-            threads = max(1, (os.cpu_count() or 1) // count)
+            threads = max(1, count_cores() // count)
             tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError as error:
         if len(tf.config.list_logical_devices("CPU")) < count:
@@ -176,30 +176,16 @@ def parse_devices(flag: str) -> list[str]:
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"--devices={flag}: a device is named twice ({there})")
     if not gpus:
-        devices = _logical_cpus(len(numbers))
-        logging.warning("%s", lacking_gpus(flag, devices))
-        return devices
+        cuda = "with" if tf.test.is_built_with_cuda() else "without"
+        logging.warning(
+            "--devices=%s: no GPU, so that %d logical CPU devices stand in. This is TensorFlow %s, "
+            "built %s CUDA; pip install 'rrn[gpu]' installs CUDA's libraries.",
+            *(flag, len(numbers), tf.__version__, cuda),
+        )
+        return _logical_cpus(len(numbers))
     if missing := [number for number in numbers if number >= len(gpus)]:
         raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
     return [f"/device:GPU:{number}" for number in numbers]
-
-
-def lacking_gpus(flag: str, devices: Sequence[str]) -> str | None:
-    """Says that CPU devices stand in for the GPUs that a flag names, and why; None if none do.
-
-    Args:
-      flag: the flag --devices.
-      devices: what `parse_devices` made of it.
-    """
-    if not flag[:1].isdigit() or "GPU" in devices[0]:
-        return None
-    folder = os.path.dirname(tf.__file__ or "")
-    missing = missing_library(tf.sysconfig.get_build_info(), folder)
-    why = f" ({missing})" if missing else ""
-    return (
-        f"TensorFlow sees no GPU{why}: --devices={flag} ran as {len(devices)} logical CPU devices. "
-        "python -m rrn.doctor says what is missing."
-    )
 
 
 def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:

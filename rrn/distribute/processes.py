@@ -11,51 +11,52 @@ import multiprocessing.connection
 import multiprocessing.forkserver
 import os
 import re
+import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from rrn.distribute.cluster import (
     GONE_SECONDS,
     PROBE_SECONDS,
-    REFUSED,
+    SILENT,
+    STOPPING,
     Cluster,
     Process,
-    begin_to_import,
+    bypass_proxies,
     describe,
     find_missing,
     has_ended,
     host_port,
-    leave_signals_to_chief,
-    lost_message,
     wait_for,
-    watch_chief,
 )
 from rrn.distribute.devices import tune_cpu
-from rrn.distribute.listening import listening_only_on
+from rrn.hardware import count_cores
 from rrn.order import keep_order
+
+OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a private network."
 
 
 @contextlib.contextmanager
-def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
+def running(cluster: Cluster, startup_timeout: float) -> Iterator[None]:
     """Within it all processes of a cluster run, of which this one is the chief.
 
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
 
-    Yields:
-      A function that finds which of the processes that this one has started have ended.
+    Raises:
+      ConnectionError: a worker or server did not come in time.
     """
-    begin_to_import()
-    server = multiprocessing.get_context("forkserver")
-    processes, members = [], cluster.processes("ps", "worker") if cluster.local else []
+    print(OPEN, flush=True)
+    members, server = cluster.processes("ps", "worker"), start_forkserver()
+    processes = []
     try:
-        for role, index, address in members:
+        for role, index, address in members if cluster.local else ():
             member = dataclasses.replace(cluster, role=role, index=index)
             name = f"{role} {index} ({address}, process {{}})"
             process = server.Process(target=_serve_parent, args=(member,), name=name, daemon=True)
@@ -64,7 +65,12 @@ def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
             print(f"{role} {index}  {address}  process {process.pid}", flush=True)
         for role, index, address in cluster.processes("chief"):
             print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
-        yield lambda: [m for m, p in zip(members, processes, strict=True) if not p.is_alive()]
+
+        def find_ended():
+            return [m for m, p in zip(members, processes, strict=False) if not p.is_alive()]
+
+        wait_for(members, startup_timeout, find_ended)
+        yield
     finally:
         for process in processes:
             if process.exitcode is not None:
@@ -75,28 +81,49 @@ def running(cluster: Cluster) -> Iterator[Callable[[], list[Process]]]:
             process.join()
 
 
+def start_forkserver() -> Any:
+    """Starts the process that imports TensorFlow once, and from which others are forked.
+
+    It and its forks ignore the signals that ask a run to stop: a terminal or a job sends them to
+    all processes. The chief saves first, which needs the others, and ends them.
+    """
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["rrn.distribute.processes"])
+    ours = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+    return server
+
+
+def _ignore_stopping():
+    for number in STOPPING:  # Python's own handler of SIGINT, too
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _wait_for_parent(seconds=None):
+    """Whether the process that has started this one ends within the time."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this process is a fork of the server's
+    return bool(multiprocessing.connection.wait([parent.sentinel], seconds))
+
+
 def _serve_parent(cluster):
-    leave_signals_to_chief()
-
-    def end_with_parent():
-        parent = multiprocessing.parent_process()
-        assert parent is not None  # `local_cluster` has started this process
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(0)
-
+    _ignore_stopping()
     tune_cpu()
-    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         _start_server(cluster)
     except ConnectionError as error:  # the chief names who does not come
         sys.exit(f"error: {error}")
-    threading.Event().wait()
+    _wait_for_parent()
+    os._exit(0)
 
 
 def _start_server(cluster):
-    """TensorFlow's server of this process; raises ConnectionError where its address is not free."""
-    address = cluster.addresses[cluster.role][cluster.index]
-    _check_free(cluster.role, cluster.index, address)
+    """TensorFlow's server of this process; raises ConnectionError where its port is not free."""
+    _prepare(cluster)
     gpus = tf.config.list_physical_devices("GPU")
     if cluster.role == "ps":
         tf.config.set_visible_devices([], "GPU")
@@ -106,147 +133,125 @@ def _start_server(cluster):
         keep_order()
     config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
     config.gpu_options.allow_growth = True
-    with listening_only_on(*host_port(address)):
-        return tf.distribute.Server(
-            _spec(cluster), cluster.role, cluster.index, protocol="grpc", config=config
-        )
+    return tf.distribute.Server(
+        _spec(cluster), cluster.role, cluster.index, protocol="grpc", config=config
+    )
 
 
 def serve(cluster: Cluster, startup_timeout: float) -> None:
     """Serves as worker or parameter server until the chief has ended, and ends this process.
 
     Args:
-      startup_timeout: the seconds within which the chief must be reachable.
+      startup_timeout: the seconds within which the chief, and this process by its own address, must
+        be reachable.
 
     Raises:
-      ConnectionError: this process's address is not free, or the chief did not come in time.
+      ConnectionError: this process's port is not free, or the chief did not come in time.
     """
-    server = _start_server(cluster)
-    chief = cluster.addresses["chief"][0]
-    print(f"{cluster.role} {cluster.index} listens on {server.target}", flush=True)
-    wait_for([("chief", 0, chief)], startup_timeout)
+    server, own = _start_server(cluster), cluster.processes(cluster.role)[cluster.index]
+    (host, port), chief = host_port(own[2]), cluster.addresses["chief"][0]
+    print(f"{own[0]} {own[1]} listens on port {port} of all addresses. {OPEN}", flush=True)
+    wait_for([own, ("chief", 0, chief)], startup_timeout)
+    if (ip := socket.gethostbyname(host)).startswith("127.") and host not in ("localhost", ip):
+        print(f"warning: {host} is {ip} here, which no other machine can reach", flush=True)
     while not has_ended(chief):
         time.sleep(PROBE_SECONDS)
     print("the chief has ended", flush=True)
+    del server  # not before
     os._exit(0)  # TensorFlow's server cannot be stopped otherwise
 
 
-def connect(
-    cluster: Cluster, startup_timeout: float
-) -> tf.distribute.ParameterServerStrategy | None:
+def connect(cluster: Cluster) -> tf.distribute.ParameterServerStrategy | None:
     """Makes this process the chief: afterwards it sees the devices of all workers and servers.
 
     Must be called before TensorFlow's first operation. Where there are parameter servers, each
     worker is connected to them and to the chief but not to other workers, so that a worker that
     fails does not take others with it.
 
-    Args:
-      startup_timeout: the seconds within which all workers and servers must be reachable.
-
     Returns:
       Where there are parameter servers, the strategy that TensorFlow's coordinator needs.
 
     Raises:
-      ConnectionError: a worker or server did not come in time, or this process's address is not
-        free.
+      ConnectionError: this process's port is not free.
     """
-    wait_for(cluster.processes("ps", "worker"), startup_timeout)
-    ((role, index, address),) = cluster.processes("chief")
-    _check_free(role, index, address)
+    _prepare(cluster)
     tf.config.threading.set_inter_op_parallelism_threads(_threads())
     tf.config.set_visible_devices([], "GPU")  # GPUs are the workers'
     for logger in ("absl", "tensorflow"):  # their notes on it are many
         logging.getLogger(logger).setLevel(logging.ERROR)
-    with listening_only_on(*host_port(address)):
-        if cluster.addresses.get("ps"):
-            resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-                _spec(cluster), task_type="chief", task_id=0, rpc_layer="grpc"
-            )
-            return tf.distribute.ParameterServerStrategy(resolver)
-        tf.config.experimental_connect_to_cluster(_spec(cluster), "chief", 0, protocol="grpc")
-        tf.config.list_logical_devices()
-        return None
+    if cluster.addresses.get("ps"):
+        resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+            _spec(cluster), task_type="chief", task_id=0, rpc_layer="grpc"
+        )
+        return tf.distribute.ParameterServerStrategy(resolver)
+    tf.config.experimental_connect_to_cluster(_spec(cluster), "chief", 0, protocol="grpc")
+    tf.config.list_logical_devices()
+    return None
 
 
 @contextlib.contextmanager
-def reporting_failures(
-    cluster: Cluster, min_workers: int, return_seconds: float | None = None
-) -> Iterator[None]:
+def reporting_failures(cluster: Cluster, min_workers: int) -> Iterator[None]:
     """Within it, an error of TensorFlow's that comes from a failed process names the process.
 
-    It becomes a ConnectionError. TensorFlow usually notices at once that a process has failed.
-    Where it does not, this process ends all the same: a process of the cluster that refuses
-    connections is lost after `2 * GONE_SECONDS`, and one that does not answer, because it is
-    stopped or its machine has vanished, after about twice `SILENT_SECONDS`. Where TensorFlow waits
-    for such a process and lets no other Python thread run meanwhile, as when it hands out a new
-    function, a process beside this one notices it.
-
-    Args:
-      min_workers: the run ends when fewer workers are left, and always when a server is lost.
-      return_seconds: None if no worker that is lost comes back. Otherwise workers that refuse
-        connections may come back within so many seconds, and the run ends if all do so for longer.
-        A worker that does not answer ends it, too: TensorFlow would wait for its update for ever.
+    TensorFlow usually notices at once that a process has failed. Where it does not, a process
+    beside this one ends the run; see `watch`.
 
     Raises:
-      ConnectionError: a process has failed; the message names it.
+      ConnectionError: a process has failed.
     """
-    over = threading.Event()
-    processes = cluster.processes("ps", "worker")
-    members = {child.name: child.pid for child in multiprocessing.active_children()}
-    beats, ours = multiprocessing.Pipe(duplex=False)
-    beside = multiprocessing.get_context("forkserver").Process(
-        target=watch_chief, args=(beats, os.getpid(), processes, members), daemon=True
+    members = [child.pid for child in multiprocessing.active_children()]
+    watcher = multiprocessing.get_context("forkserver").Process(
+        target=watch, args=(cluster, [*members, os.getpid()], min_workers)
     )
-    beside.start()
-
-    def watch():
-        missing_since, noted = {}, set()
-        while not over.wait(PROBE_SECONDS):
-            with contextlib.suppress(OSError):  # the process beside this one may have been killed
-                ours.send(None)
-            missing, now = find_missing(processes), time.monotonic()
-            missing_since = {p: missing_since.get(p, now) for p in missing}
-            lost = {p: now - t for p, t in missing_since.items() if now - t > 2 * GONE_SECONDS}
-            if _too_few_left(cluster, lost, missing, min_workers, return_seconds):
-                print(f"error: {lost_message(lost)}", file=sys.stderr, flush=True)
-                for child in multiprocessing.active_children():  # also one that is stopped
-                    child.kill()
-                os._exit(1)
-            for process in lost.keys() - noted:
-                what = f"{describe([process])} {missing[process]}"
-                print(f"{what}; the run goes on without it", flush=True)
-            noted = set(lost)
-
-    threading.Thread(target=watch, daemon=True).start()
+    watcher.start()
     try:
         yield
     except tf.errors.OpError as error:
-        if gone := find_missing(processes):
+        if gone := find_missing(cluster.processes("ps", "worker")):
             raise ConnectionError(lost_message(gone)) from error
         found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
         if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
             role, index = found[1], int(found[2])  # it has come back since
-            raise ConnectionError(
-                lost_message([(role, index, cluster.addresses[role][index])])
-            ) from error
+            lost = [(role, index, cluster.addresses[role][index])]
+            raise ConnectionError(lost_message(lost)) from error
         raise
     finally:
-        over.set()
-        beside.kill()
-        beside.join()
+        watcher.kill()
+        watcher.join()
 
 
-def _too_few_left(cluster, lost, missing, min_workers, return_seconds):
-    """lost: process -> seconds; missing: process -> what `probe` says; see `reporting_failures`."""
-    workers = [process for process in lost if process[0] == "worker"]
-    if len(workers) < len(lost):
-        return True
-    num_workers = len(cluster.addresses["worker"])
-    if return_seconds is None:
-        return num_workers - len(workers) < min_workers
-    if any(missing[worker] != REFUSED for worker in workers):
-        return True
-    return sum(lost[worker] > return_seconds for worker in workers) == num_workers
+def watch(cluster: Cluster, pids: Sequence[int], min_workers: int) -> None:
+    """Kills a run that has lost a server, or all but `min_workers - 1` workers.
+
+    A process that refuses connections is lost after `2 * GONE_SECONDS`. One that does not answer,
+    because it is stopped or its machine has vanished, always ends the run, after about twice
+    `SILENT_SECONDS`: TensorFlow would wait for it. As it may let no other thread of the chief run
+    meanwhile, this is a process of its own.
+
+    Args:
+      pids: the ids of the run's processes on this machine.
+    """
+    _ignore_stopping()
+    missing_since, noted = {}, set()
+    while not _wait_for_parent(PROBE_SECONDS):
+        missing, now = find_missing(cluster.processes("ps", "worker")), time.monotonic()
+        missing_since = {p: missing_since.get(p, now) for p in missing}
+        lost = {p for p, since in missing_since.items() if now - since > 2 * GONE_SECONDS}
+        needed = any(process[0] == "ps" or missing[process] == SILENT for process in lost)
+        if needed or len(cluster.addresses["worker"]) - len(lost) < min_workers:
+            print(f"error: {lost_message(lost)}", file=sys.stderr, flush=True)
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    os.kill(pid, signal.SIGKILL)
+            return
+        if new := sorted(lost - noted):
+            print(f"lost {describe(new)}; the run continues without it", flush=True)
+        noted = lost
+
+
+def lost_message(processes: Iterable[Process]) -> str:
+    """Says in a line which processes have failed and what to do."""
+    return f"lost {describe(processes)}; the same command resumes from the last checkpoint"
 
 
 def _spec(cluster):
@@ -256,15 +261,19 @@ def _spec(cluster):
 
 def _threads():
     """A server's threads: operations of several processes wait for each other in them."""
-    return max(8, os.cpu_count() or 1)
+    return max(8, count_cores())
 
 
-def _check_free(role, index, address):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _prepare(cluster):
+    """What comes before TensorFlow's server starts in this process."""
+    bypass_proxies(cluster)
+    address = cluster.addresses[cluster.role][cluster.index]
+    with socket.socket() as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(host_port(address))
+            own.bind(("", host_port(address)[1]))
         except OSError as error:
             raise ConnectionError(
-                f"{role} {index} cannot listen on {address}: {error.strerror or error}"
+                f"{cluster.role} {cluster.index} cannot listen on {address}: "
+                f"{error.strerror or error}"
             ) from None

@@ -4,6 +4,12 @@ In TensorFlow 2 a gradient operation does not follow its forward operation; it r
 `tape.gradient` is called. The tape is therefore split: each tower's tape is differentiated on the
 tower's device down to the encodings, and their gradients feed the encoder's tape on the encoder's
 device.
+
+    encoder's device    batch --encode--> encodings            d encodings --> gradients (encoder)
+                        [encoder_tape         ]   |                 ^     [encoder_tape]
+    tower's device                                v                 |
+                                               leaves --loss_fn--> losses --> gradients (network)
+                                               [tape                      ]
 """
 
 import dataclasses
@@ -11,13 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
-from rrn.compiling import UnknownShapeError, run_compiled
+from rrn.compiling import run_compiled
 from rrn.distribute.devices import cpu_beside
 from rrn.optimizers.optimizer import Gradient
 from rrn.variables.reading import Variable, reading_scope, values_of
-from rrn.variables.recorder import record, record_reads
+from rrn.variables.recorder import record_reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,14 +34,12 @@ class Tower:
       compiled: whether XLA compiles what runs on the device.
       variables: what may be read there if it is compiled, whole or in shards. XLA reads no variable
         of another device, so it is given their values.
-      said: why towers have not been compiled; the towers of one trainer say it once.
     """
 
     device: str
     encodes_itself: bool = False
     compiled: bool = False
     variables: Sequence[Variable] = ()
-    said: set[str] = dataclasses.field(default_factory=set)
 
     @property
     def encoder_device(self) -> str:
@@ -46,23 +49,16 @@ class Tower:
     def run(self, function: Callable[[Mapping[Any, tf.Tensor]], Any]) -> Any:
         """Runs a function on the tower's device.
 
-        Where a shape may differ from batch to batch, it is not compiled, and a warning says so.
-
         Args:
           function: a function from given values, which `reading_scope` takes, to a nest of tensors
             and None.
         """
         with tf.device(self.device):
-            if self.compiled:
-                values = values_of(self.variables)
-                given = {variable: tf.identity(value) for variable, value in values.items()}
-                try:
-                    return run_compiled(lambda: function(given))
-                except UnknownShapeError as error:
-                    if not self.said:
-                        logging.warning("Towers are not compiled: %s.", error)
-                    self.said.add(str(error))
-            return function({})
+            if not self.compiled:
+                return function({})
+            values = values_of(self.variables)
+            given = {variable: tf.identity(value) for variable, value in values.items()}
+            return run_compiled(lambda: function(given))
 
 
 def make_towers(
@@ -78,8 +74,8 @@ def make_towers(
       network: the modules that run on every tower.
       encoder: the modules that run on the CPU, or with `encodes_itself` on every tower, too.
     """
-    variables, said = [*network.variables, *(encoder.variables if encodes_itself else ())], set()
-    return [Tower(device, encodes_itself, compiled, variables, said) for device in devices]
+    variables = [*network.variables, *(encoder.variables if encodes_itself else ())]
+    return [Tower(device, encodes_itself, compiled, variables) for device in devices]
 
 
 @dataclasses.dataclass
@@ -106,8 +102,7 @@ def tower_gradients(
 ) -> TowerResult:
     """Computes losses of a batch and the gradients of each, from one forward pass.
 
-    It notes the variables' reads and the tower's own tensors (see `rrn.variables.recorder`):
-    "inputs/...", "encodings/...", what its network notes, and "loss".
+    It notes the variables' reads (see `rrn.variables.recorder`).
 
     Args:
       tower: where and how it runs; a device's name for `Tower(device)`.
@@ -120,26 +115,22 @@ def tower_gradients(
       variables: for each loss a list of the variables of which to take its gradients. They may be
         variables that `encode` reads, that `loss_fn` reads, or both.
 
-    Returns:
-      The losses, their gradients, and what else `loss_fn` returned.
-
     Raises:
-      ValueError: `variables` is no list of lists of TensorFlow's variables, or `loss_fn` returns
-        something else than a pair with a scalar loss for each of these lists.
+      ValueError: `variables` is no list of lists of variables, or a loss is no scalar.
     """
-    _check_variables(variables)
+    flat_variables = tf.nest.flatten(list(variables))
+    if not all(isinstance(v, tf.Variable) for own in variables for v in own):
+        raise ValueError("tower_gradients: variables must be a list of tf.Variable for each loss")
     tower = Tower(tower) if isinstance(tower, str) else tower
-    record("inputs", batch, tower.encoder_device)
     with (
         tf.device(tower.encoder_device),
-        reading_scope() as encoder_reads,
+        reading_scope() as reads,
         tf.GradientTape(persistent=True) as encoder_tape,
     ):
         encodings = {} if tower.encodes_itself else encode(batch)
-    record("encodings", encodings, tower.encoder_device)
+    record_reads(reads.counts)
     flat = tf.nest.flatten(encodings)
     in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
-    flat_variables = tf.nest.flatten(variables)
     trains_encoder = any(variable.ref() in in_encoder for variable in flat_variables)
 
     def gradients_on_device(given):
@@ -154,20 +145,21 @@ def tower_gradients(
             own_encodings = tf.nest.pack_sequence_as(encodings, leaves)
             if tower.encodes_itself:
                 own_encodings = encode(batch)
-            losses, aux = _checked_losses(loss_fn(own_encodings, batch), len(variables))
+            losses, aux = loss_fn(own_encodings, batch)
+        record_reads(reads.counts)
+        for loss in losses:
+            if not loss.shape.is_compatible_with([]):
+                raise ValueError(
+                    f"tower_gradients: a loss must be a scalar, got shape {loss.shape}; of losses "
+                    "by example take tf.reduce_mean"
+                )
         targets = [[given.get(v.ref(), v) for v in own] for own in variables]
         parts = [
             tape.gradient(loss, (own, sources)) for loss, own in zip(losses, targets, strict=True)
         ]
-        counts.append(reads.counts)
         return losses, aux, parts
 
-    counts = []  # one more if what could not be compiled was traced before
     losses, aux, parts = tower.run(gradients_on_device)
-    for own in encoder_reads.counts, counts[-1]:
-        record_reads(own)
-    for loss in losses:
-        record("loss", loss, tower.device)
     with tf.device(tower.encoder_device):
         gradients = [
             _add_encoder_part(encoder_tape, flat, own, *part)
@@ -196,51 +188,6 @@ def tower_outputs(
             return function(encode(batch) if tower.encodes_itself else encodings, batch)
 
     return tower.run(outputs_on_device)
-
-
-def _check_variables(variables):
-    """Refuses what is no list of variables for each loss."""
-    name = "tower_gradients: variables"
-    if not isinstance(variables, (list, tuple)):
-        got = type(variables).__name__
-        raise ValueError(f"{name} must be a list of lists, one for each loss, got a {got}")
-    for i, own in enumerate(variables):
-        if not isinstance(own, (list, tuple)):
-            raise ValueError(
-                f"{name}[{i}] must be the list of the variables of losses[{i}], got a "
-                f"{type(own).__name__}; of one loss it is [variables]"
-            )
-        for j, variable in enumerate(own):
-            if not isinstance(variable, tf.Variable):
-                got, is_keras = type(variable), type(variable).__module__.startswith("keras")
-                hint = "; of a Keras variable give its `value`" if is_keras else ""
-                raise ValueError(
-                    f"{name}[{i}][{j}] must be a tf.Variable, got a {got.__name__}{hint}"
-                )
-
-
-def _checked_losses(returned, number):
-    """(losses, aux) as `loss_fn` returned them; refuses losses that are no scalars."""
-    if not isinstance(returned, (list, tuple)) or len(returned) != 2:
-        got = type(returned).__name__
-        raise ValueError(f"tower_gradients: loss_fn must return a pair (losses, aux), got a {got}")
-    losses, aux = returned
-    if not isinstance(losses, (list, tuple)) or len(losses) != number:
-        got = f"{len(losses)} losses" if isinstance(losses, (list, tuple)) else type(losses)
-        raise ValueError(
-            "tower_gradients: loss_fn must return a list with a loss for each of the "
-            f"{number} lists of variables, got {got}"
-        )
-    for i, loss in enumerate(losses):
-        if not tf.is_tensor(loss) or not loss.dtype.is_floating:
-            got = loss.dtype.name if tf.is_tensor(loss) else type(loss).__name__
-            raise ValueError(f"tower_gradients: losses[{i}] must be a tensor of floats, got {got}")
-        if not loss.shape.is_compatible_with([]):
-            raise ValueError(
-                f"tower_gradients: losses[{i}] must be a scalar, got shape {loss.shape}; of losses "
-                "by example take tf.reduce_mean"
-            )
-    return losses, aux
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):

@@ -1,4 +1,4 @@
-"""Variables created in their places, and the list that shows where they are."""
+"""Variables created on their devices, and tables of who reads and trains them where."""
 
 import contextlib
 import dataclasses
@@ -8,15 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.distribute.devices import CPU, cpu_beside
-from rrn.distribute.sharding import (
-    CUTTING,
-    POLICIES,
-    Shard,
-    VariableSize,
-    imbalance,
-    place,
-    server_bytes,
-)
+from rrn.distribute.sharding import Shard, VariableSize, place
 from rrn.variables.reading import Variable, shards
 from rrn.variables.recorder import Record
 from rrn.variables.sharded import ShardedVariable
@@ -36,15 +28,10 @@ class Placement:
     servers: list[str]
     plan: list[list[Shard]]
 
-    def scope(
-        self, stand_ins: Mapping[str, str] | None = None
-    ) -> contextlib.AbstractContextManager:
-        """Makes a scope in which variables are created in their places, split into their shards.
+    def scope(self) -> contextlib.AbstractContextManager:
+        """Makes a scope in which variables are created on their devices, split into their shards.
 
         It serves once, for the variables that were planned.
-
-        Args:
-          stand_ins: maps devices to those on which their variables are created instead.
         """
         plans = iter(self.plan)
 
@@ -56,8 +43,7 @@ class Placement:
             plan = next(plans)
 
             def create_shard(shard, name):
-                place = self.servers[shard.server]
-                with tf.device((stand_ins or {}).get(place, place)):
+                with tf.device(self.servers[shard.server]):
                     return next_creator(initial_value=_cut(value, shard), name=name, **options)
 
             if len(plan) == 1:
@@ -67,12 +53,6 @@ class Placement:
             return ShardedVariable(parts, full_name, plan[0].axis)
 
         return tf.variable_creator_scope(create)
-
-    def balance(self, policy: str) -> str:
-        """Writes a line with a policy's name, each server's bytes, and the imbalance."""
-        args = self.plan, self.variables, len(self.servers)
-        loads = ", ".join(f"{load:,}" for load in server_bytes(*args))
-        return f"{policy:<14}largest server / mean {imbalance(*args):.3f}  (bytes: {loads})"
 
 
 def _cut(value, shard):
@@ -99,45 +79,38 @@ def plan_placement(
         process's CPU, or on the first server where there are servers. "first_device" puts them on
         the first tower's device. Or "auto": "first_device" if the only tower is on a GPU, where
         every other place would copy them in every update; else "cpu".
-      axis: the axis along which variables are cut, see `rrn.distribute.sharding.measure`.
+      axis: the axis along which variables are cut, see `rrn.distribute.sharding.place`.
       pinned: a function from what `create` returned to those variables that "first_device" leaves
         on the CPU.
 
     Raises:
-      ValueError: there is no such policy or axis, or it does not fit the servers or the policy.
+      ValueError: the policy does not fit the servers.
     """
     if policy == "auto":
         alone = len(devices) == 1 and "GPU" in devices[0] and not servers
         policy = "first_device" if alone else "cpu"
     if policy == "first_device" and servers:
         raise ValueError("policy first_device has no use for parameter servers: ps=0")
+    if policy not in ("cpu", "first_device") and not servers:
+        raise ValueError(
+            f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
+        )
     variables, on_cpu = _measure(create, pinned)
+    plan = place(policy, variables, len(servers) or 1, axis)
     if policy == "first_device":
-        plan = place(policy, variables, 1, axis)
+        servers = [devices[0], cpu_beside(devices[0])]
         plan = [
             [shard._replace(server=int(cpu)) for shard in shards_]
             for shards_, cpu in zip(plan, on_cpu, strict=True)
         ]
-        return Placement(variables, [devices[0], cpu_beside(devices[0])], plan)
-    if policy == "cpu" and not servers:
-        servers = [CPU]
-    elif policy in POLICIES and not servers:
-        raise ValueError(
-            f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
-        )
-    return Placement(variables, list(servers), place(policy, variables, len(servers), axis))
-
-
-def variable_sizes(create: Callable[[], Any]) -> list[VariableSize]:
-    """Measures the variables that a function makes, in the order of their creation.
-
-    Nothing is computed for it, and no memory is taken.
-    """
-    return _measure(create, lambda created: ())[0]
+    return Placement(variables, list(servers) or [CPU], plan)
 
 
 def _measure(create, pinned):
-    """The sizes of the variables that `create` makes, and whether each is among those pinned."""
+    """The sizes of the variables that `create` makes, and whether each is among those pinned.
+
+    Nothing is computed for it, and no memory is taken.
+    """
     made = []
 
     def keep(next_creator, **arguments):
@@ -158,18 +131,6 @@ def _measure(create, pinned):
     return sizes, [id(variable) in found for variable in made]
 
 
-def format_policies(
-    variables: Sequence[VariableSize], servers: Sequence[str], axis: str = "longest"
-) -> str:
-    """Writes a line for every policy that puts variables on servers: their bytes, the imbalance."""
-
-    def line(policy):
-        plan = place(policy, variables, len(servers), axis if policy in CUTTING else "longest")
-        return Placement(list(variables), list(servers), plan).balance(policy)
-
-    return "\n".join(line(policy) for policy in POLICIES if policy != "first_device")
-
-
 def short_device(name: str) -> str:
     """Shortens a device's name: CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0.
 
@@ -181,17 +142,10 @@ def short_device(name: str) -> str:
     return f"{place}{spec.device_type}:{spec.device_index}"
 
 
-def _shown(device, names):
-    """The short name of a device, or of the one that it stands in for."""
-    short = short_device(device)
-    return short_device(names[short]) if short in names else short
-
-
 def list_variables(
     variables: Sequence[Variable],
     towers: Mapping[str, Record],
     stage_variables: Mapping[str, Sequence[Variable]],
-    names: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Describes each variable, or each of its shards.
 
@@ -199,7 +153,6 @@ def list_variables(
       variables: variables, whole or in shards.
       towers: what `rrn.variables.recorder.recording` has recorded; empty where nothing was.
       stage_variables: maps the name of a stage of training to the variables that it trains.
-      names: maps the short names of devices that stand in for others to these.
 
     Returns:
       A row for each, sorted by name: {"name", "shape", "dtype", "bytes", "stages", "device",
@@ -216,7 +169,7 @@ def list_variables(
             "dtype": variable.dtype.name,
             "bytes": variable.shape.num_elements() * variable.dtype.size,
             "stages": [stage for stage, group in trained.items() if key in group],
-            "device": _shown(variable.device, names or {}),
+            "device": short_device(variable.device),
             "readers": {
                 tower: record.reads[key] for tower, record in towers.items() if key in record.reads
             },
@@ -240,3 +193,16 @@ def format_variables(rows: Sequence[Mapping[str, Any]]) -> str:
     total = sum(row["bytes"] for row in rows)
     lines.append(f"{len(rows)} variables, {total // 4:,} parameters, {total:,} bytes")
     return "\n".join(lines)
+
+
+def format_hidden(towers: Mapping[str, Record]) -> str:
+    """Writes a table of every tower's hidden states: after which step, shape, device."""
+    table = [("tower", "hidden state", "shape", "device")]
+    for tower, record in towers.items():
+        for name, shape, device in record.tensors:
+            sizes = "x".join("?" if size is None else str(size) for size in shape)
+            table.append((tower, name, sizes, short_device(device)))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in table
+    )

@@ -30,7 +30,7 @@ from rrn.nn.node_updates import CELLS, NodeUpdate, PostUpdate, as_state
 from rrn.nn.recompute import recomputed
 from rrn.variables.random import dropout_weights
 from rrn.variables.reading import checked_reads, reading_scope, values_of
-from rrn.variables.recorder import record, traced_steps
+from rrn.variables.recorder import record
 
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
@@ -236,13 +236,12 @@ class RecurrentRelationalNetwork(tf.Module):
         if is_compiling() and num_steps > UNROLLED_STEPS and not uniform:
             states, carried = self._loop(advance, num_steps, hidden, carried, prepared)
         else:
-            for step in range(traced_steps(num_steps)):
+            for step in range(num_steps):
                 with tf.name_scope(f"step_{step + 1}"):
                     carried = advance(step, hidden, carried, prepared)
                     hidden = carried[0]
                     record("hidden", hidden)
                 states.append(hidden)
-            states += [hidden] * (num_steps - len(states))  # in place of steps that are not traced
         started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
         hidden, cell = carried
         return states, RecurrentState(hidden, cell, started)
@@ -318,7 +317,6 @@ class RecurrentRelationalNetwork(tf.Module):
             name = f"What the aggregation {type(self.message_fn).__name__} returns"
             sizes = [hidden.shape[0], self.message_fn.output_size]
             check_shape(name, messages, "[nodes, output_size]", sizes)
-        record("message_sums", messages)
         if prepared.kernel is not None:
             messages = tf.matmul(tf.cast(messages, prepared.kernel.dtype), prepared.kernel)
         return messages

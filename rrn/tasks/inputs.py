@@ -6,13 +6,13 @@ batch, the global batch does not depend on their number, and a run resumes at an
 """
 
 import contextlib
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.hardware import count_cores
 from rrn.tasks.task import Arrays, Batch, Task
 from rrn.variables.random import ExampleRandom, fold_in, uniform
 
@@ -40,26 +40,37 @@ def _make_batch(task, arrays, examples, random, training, **options):
     return {**batch, "examples": examples, "rows": rows}
 
 
-def draw_by_group(
-    groups: np.ndarray, shares: Mapping[int, float], seed: tf.Tensor, batch_size: int
-) -> tf.Tensor:
-    """Draws examples: a group by its share, then one of its examples uniformly.
+class Groups:
+    """The examples of each group, sorted once.
 
     Args:
       groups: each example's group, integers `[examples]`.
-      seed: integers `[2]`; the draws depend on nothing else.
 
-    Returns:
-      Ids of examples `[batch_size]`, int32.
+    Attributes:
+      numbers: the groups' numbers, increasing.
     """
-    numbers, counts = np.unique(groups, return_counts=True)
-    order = np.argsort(groups, kind="stable").astype(np.int32)
-    starts = np.cumsum(counts) - counts
-    ends = np.cumsum([shares[number] for number in numbers.tolist()])
-    draws = uniform(seed, [2, batch_size], dtype=tf.float64)
-    group = tf.searchsorted(tf.constant(ends[:-1]), draws[0] * ends[-1], side="right")
-    place = tf.cast(draws[1] * tf.gather(counts.astype(np.float64), group), tf.int32)
-    return tf.gather(order, tf.gather(starts.astype(np.int32), group) + place)
+
+    def __init__(self, groups: np.ndarray):
+        numbers, counts = np.unique(groups, return_counts=True)
+        self.numbers = numbers.tolist()
+        self._counts = tf.constant(counts, tf.float64)
+        self._starts = tf.constant(np.cumsum(counts) - counts, tf.int32)
+        self._order = tf.constant(np.argsort(groups, kind="stable"), tf.int32)
+
+    def draw(self, shares: Mapping[int, float], seed: tf.Tensor, batch_size: int) -> tf.Tensor:
+        """Draws examples: a group by its share, then one of its examples uniformly.
+
+        Args:
+          seed: integers `[2]`; the draws depend on nothing else.
+
+        Returns:
+          Ids of examples `[batch_size]`, int32.
+        """
+        ends = np.cumsum([shares[number] for number in self.numbers])
+        draws = uniform(seed, [2, batch_size], dtype=tf.float64)
+        group = tf.searchsorted(tf.constant(ends[:-1]), draws[0] * ends[-1], side="right")
+        place = tf.cast(draws[1] * tf.gather(self._counts, group), tf.int32)
+        return tf.gather(self._order, tf.gather(self._starts, group) + place)
 
 
 def training_inputs(
@@ -71,6 +82,7 @@ def training_inputs(
     first_update: int | tf.Tensor,
     stream: int | tf.Tensor = 0,
     cpus: Sequence[str] | None = None,
+    groups: Groups | None = None,
     shares: Mapping[int, float] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[tf.data.Dataset]:
@@ -84,7 +96,8 @@ def training_inputs(
       stream: batches of different streams are drawn independently, 0 for the usual ones and others
         for workers that update by themselves.
       cpus: where each data set runs; None for this process.
-      shares: group -> its share of the batch; None for the task's own way to draw examples.
+      groups, shares: the split's groups, and each one's share of the batch; None for the task's
+        own way to draw examples.
       options: further arguments of the task's `make_batch`.
 
     Returns:
@@ -98,13 +111,10 @@ def training_inputs(
             f"{num_devices} devices need a batch_size of at least as many, got {batch_size}"
         )
 
-    groups = task.groups(arrays) if shares else None
-
     def draw(seed):
-        if not shares:
-            return task.draw_examples(arrays, seed, batch_size)
-        assert groups is not None  # shares are of groups
-        return draw_by_group(groups, shares, seed, batch_size)
+        if groups and shares:
+            return groups.draw(shares, seed, batch_size)
+        return task.draw_examples(arrays, seed, batch_size)
 
     @tf.autograph.experimental.do_not_convert  # it would cost a second, and change what errors say
     def batch_of(update, first, last):
@@ -131,7 +141,7 @@ def training_inputs(
 
 def _parallel_calls(num_devices):
     """How many batches of a device are made at a time: half of the cores make batches."""
-    return max(1, (os.cpu_count() or 1) // 2 // num_devices)
+    return max(1, count_cores() // 2 // num_devices)
 
 
 def _without_tuning():

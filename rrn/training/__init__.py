@@ -11,10 +11,8 @@ Modules:
   setup: what the three share: a task with its variables in their places
   step: one update on one page
   state: what updates change: variables, averages, carried examples
-  trainer: traced updates: one, or many in one call
   stages: which losses train which variables, and for how many updates
   segments: examples that stay for several updates, with their recurrent states
-  sampling: examples drawn by the validation error of their group
   machines: where a run's towers, variables and inputs are: one machine or a cluster
   worker_updates: updates of all devices together, of each by itself, or of the first ones
   evaluation: a task's outputs and results on a split
@@ -34,7 +32,7 @@ from rrn.lazy import lazy_names
 if TYPE_CHECKING:
     from rrn.training.request import Request
     from rrn.training.start import run
-    from rrn.training.trainer import Trainer
+    from rrn.training.step import Trainer
 
 __all__ = ["Request", "Trainer", "run"]
-__getattr__ = lazy_names(__name__, __all__, ["request", "start", "trainer"])
+__getattr__ = lazy_names(__name__, __all__, ["request", "start", "step"])

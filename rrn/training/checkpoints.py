@@ -13,7 +13,7 @@ import tensorflow as tf
 from rrn.variables.reading import Variable
 
 if TYPE_CHECKING:
-    from rrn.training.trainer import Trainer
+    from rrn.training.step import Trainer
 
 
 def restore_variables(path: str | Path, variables: Sequence[Variable], averaged: bool) -> None:

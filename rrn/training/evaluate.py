@@ -103,8 +103,6 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
         print(f"figure: {path}")
     page = _make_page(setup, evaluator, written, results, paths)
     print(f"report: {setup.workdir.write_text('report.html', page)}")
-    if made["lacking"]:  # the first words of the run, and the last: nobody should miss them
-        print(made["lacking"])
 
 
 def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:

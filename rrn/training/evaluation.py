@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.compiling import refusals
 from rrn.config import Evaluate
-from rrn.distribute.towers import make_towers, tower_outputs
+from rrn.distribute.towers import Tower, tower_outputs
 from rrn.tasks.inputs import evaluation_inputs
 from rrn.tasks.report import Report, Results
 from rrn.tasks.task import Arrays
@@ -35,8 +35,8 @@ class Evaluator:
     outputs over as many draws.
 
     Args:
+      towers: where and how it runs; a device's name for `Tower(device)`.
       num_examples: how many examples of the split to take, by `spread`; 0 for all.
-      compiled, encodes_itself: see `rrn.distribute.towers.Tower`.
 
     Attributes:
       examples: the ids of the examples, `[examples]`, increasing.
@@ -46,28 +46,23 @@ class Evaluator:
         self,
         report: Report,
         config: Evaluate,
-        devices: Sequence[str],
+        towers: Sequence[Tower | str],
         arrays: Arrays,
         seed: int,
         num_examples: int = 0,
-        compiled: bool = False,
-        encodes_itself: bool = False,
     ):
         self.report, task = report, report.task
         split_size = task.num_examples(arrays)
         self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
         self.passes = config.passes
-        modules = task.network, task.encoder
-        self.towers = make_towers(devices, *modules, encodes_itself, compiled)
+        self.towers = [Tower(tower) if isinstance(tower, str) else tower for tower in towers]
         self.inputs = [
-            evaluation_inputs(
-                task, arrays, self.examples, config.batch_size, len(devices), seed + p
-            )
+            evaluation_inputs(task, arrays, self.examples, config.batch_size, len(towers), seed + p)
             for p in range(config.passes)
         ]
         specs = [dataset.element_spec for dataset in self.inputs[0]]
-        self._compiles = compiled  # with the first batch
+        self._compiles = self.towers[0].compiled  # with the first batch
         self._predict = tf.function(
             self._predict_batches, input_signature=[tuple(specs)], autograph=False
         )

@@ -5,7 +5,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rrn.distribute.devices import format_memory, lacking_gpus
+from rrn.distribute.devices import format_memory
 from rrn.files.weights_file import Weights
 from rrn.hardware import describe_gpus, describe_processor
 from rrn.training.curves import MEMORY
@@ -27,9 +27,8 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
       is known of theirs: "of", what their "error" is, and of a run's own the number of validations,
       "count", and the "best_error" of them with its "best_update"; of a run's own
       "training_seconds", without the times in which it was stopped, "examples_per_second", the
-      median, and "peak_memory" in bytes (see `rrn.distribute.devices.peak_memory`); "devices", and
-      what is "lacking" where CPU devices stand in for GPUs; the "processor", the "gpus", and
-      versions.
+      median, and "peak_memory" in bytes (see `rrn.distribute.devices.peak_memory`); "devices", the
+      "processor", the "gpus", and versions.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     devices = list(setup.machines.evaluation_devices)
@@ -40,7 +39,6 @@ def provenance(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]
         **_of_validation(setup.report.error, weights, lines),
         **_of_training(lines),
         "devices": devices,
-        "lacking": lacking_gpus(setup.request.devices, devices),
         "processor": describe_processor(),
         "gpus": describe_gpus(),
         "python": platform.python_version(),

@@ -24,7 +24,7 @@ KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an
 LEAVING = 1_000  # folded into a batch's seed to draw which solved examples leave
 
 
-class Pool(tf.Module):
+class CarriedBatch(tf.Module):
     """The examples of every place of the global batch, on the devices of their places.
 
     The variables are one row for each place: the batch's tensors and the state, as the last segment

@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from rrn.distribute.towers import Tower, make_towers
 from rrn.distribute.variables import Placement, plan_placement
 from rrn.files.data import PreparedData
 from rrn.files.weights import model_variables
@@ -20,10 +21,10 @@ from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
 from rrn.training.files import Files
 from rrn.training.identity import RUN, identity, of_parts
-from rrn.training.machines import ClusterMachines, OneMachine
+from rrn.training.machines import OneMachine
 from rrn.training.request import Request
 from rrn.training.stages import stage_names
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from rrn.variables.reading import Variable
 
@@ -37,20 +38,15 @@ class Setup:
       data: what the model was made on.
       evaluation_data: what `evaluate` names; None where nothing is evaluated.
       placement: which device holds which part of which variable.
-      stand_ins: device -> the device of this process on which its variables are, where updates are
-        only shown.
-      compiled: whether XLA compiles what runs on the towers.
     """
 
     request: Request
-    machines: OneMachine | ClusterMachines
+    machines: OneMachine
     data: PreparedData
     evaluation_data: PreparedData | None
     placement: Placement
-    stand_ins: Mapping[str, str]
     task: Task
     report: Report
-    compiled: bool
 
     @property
     def workdir(self) -> Workdir:
@@ -133,8 +129,13 @@ class Setup:
             **settings,
         )
 
-    def trainer(self, arrays: Arrays) -> Trainer:
-        """Makes the trainer, and traces its updates; see `Trainer`."""
+    def towers(self, devices: Sequence[str]) -> list[Tower]:
+        """Makes a tower on each device."""
+        itself, compiled = _encodes_itself(self.request.config), self.machines.compiled
+        return make_towers(devices, self.task.network, self.task.encoder, itself, compiled)
+
+    def trainer(self, arrays: Arrays, num_done: int = 0) -> Trainer:
+        """Makes the trainer of what follows the first `num_done` updates; see `Trainer`."""
         config = self.request.config
         specs, by_options = {}, {}  # stages with the same options have batches of the same shapes
         for stage in config.train.stages:
@@ -146,12 +147,10 @@ class Setup:
         return Trainer(
             self.task,
             config.train,
-            self.machines.devices,
+            self.towers(self.machines.devices),
             specs,
             arrays,
-            self.stand_ins,
-            compiled=self.compiled,
-            encodes_itself=_encodes_itself(config),
+            num_done,
         )
 
     def evaluator(self, arrays: Arrays, num_examples: int) -> Evaluator:
@@ -164,25 +163,19 @@ class Setup:
         return Evaluator(
             self.report,
             config.evaluate,
-            self.machines.evaluation_devices,
+            self.towers(self.machines.evaluation_devices),
             arrays,
             config.seed,
             num_examples,
-            compiled=self.compiled,
-            encodes_itself=_encodes_itself(config),
         )
 
 
 def set_up(
     request: Request,
     files: Files,
-    machines: OneMachine | ClusterMachines,
-    stand_ins: Mapping[str, str] | None = None,
+    machines: OneMachine,
 ) -> Setup:
     """Makes the task, with its variables in their places.
-
-    Args:
-      stand_ins: see `Setup`; None where updates are made.
 
     Raises:
       ValueError: the data does not fit the task, or the placement of variables not the machines.
@@ -197,25 +190,20 @@ def set_up(
     if files.evaluation and not evaluation_data:
         evaluation_data = PreparedData.of(files.evaluation)
     create = functools.partial(create_task, config.model, data)
-    policy = config.variables.policy
-    policy, axis = policy.kind, getattr(policy, "axis", "longest")
+    where = config.variables.policy.model_dump()  # its kind, and the axis of shards
     if request.role == "evaluator":  # alone with what the cluster's chief has written
-        policy, axis = "cpu", "longest"
+        where = {"kind": "cpu"}
 
     def on_cpu(task):  # unless all variables are elsewhere
         return () if _encodes_itself(config) else task.encoder.variables
 
-    places = machines.devices, machines.servers
-    placement = plan_placement(create, policy, *places, axis, pinned=on_cpu)
-    with placement.scope(stand_ins or {}):
+    args = where.pop("kind"), machines.devices, machines.servers
+    placement = plan_placement(create, *args, **where, pinned=on_cpu)
+    with placement.scope():
         task = create()
-    # Where updates are only shown, they are shown as they are written: XLA hides the steps.
-    compiled = machines.compiled and stand_ins is None
-    task.fixed_shapes = compiled
+    task.fixed_shapes = machines.compiled
     report = create_report(task)
-    return Setup(
-        request, machines, data, evaluation_data, placement, stand_ins or {}, task, report, compiled
-    )
+    return Setup(request, machines, data, evaluation_data, placement, task, report)
 
 
 def _encodes_itself(config):

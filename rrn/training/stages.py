@@ -1,7 +1,7 @@
 """Training in stages: which losses train which variables, for how many updates.
 
 A plan is what `rrn.config.Train` says: stages, one after the other, and for each stage its
-objectives. Here they have the task's variables, and optimizers with slots.
+objectives. Here they have the task's variables.
 """
 
 import operator
@@ -18,19 +18,17 @@ from rrn.variables.reading import Variable, module_variables, shards
 MODULES = "encoder", "network"  # of every task
 
 
-class Objective(tf.Module):
-    """A loss, the variables that it trains, and their optimizer with slots of its own.
+class Objective:
+    """A loss, the variables that it trains, and how.
 
     Warm-up, decay and Adam's bias correction count the stage's updates alone. Lists of gradients
     have one for each shard of the variables, in their order.
 
     Raises:
-      ValueError: a module that is not there or has no variables, or an optimizer that does not fit
-        them.
+      ValueError: a module that is not there or has no variables.
     """
 
     def __init__(self, settings: config.Objective, num_updates: int, task: Task):
-        super().__init__(name="objective")
         self.config, self.num_updates = settings, num_updates
         self.loss, self.task, modules = settings.loss, task, settings.modules
         self._groups = {path: module_variables(find_module(task, path)) for path in modules}
@@ -38,7 +36,6 @@ class Objective(tf.Module):
         self.variables_ = list(variables.values())
         if not variables:
             raise ValueError(f"modules {modules} have no variables")
-        self.optimizer = create_optimizer(settings.optimizer, self.variables_)
 
     def check_reached(self, gradients: Sequence[Gradient], stage: str) -> None:
         """Refuses a loss on which no variable of one of the modules has an influence.
@@ -72,20 +69,19 @@ class Objective(tf.Module):
         return name if self.loss == "loss" else f"{self.loss}/{name}"
 
 
-class Stage(tf.Module):
+class Stage:
     """Objectives that are trained on the same batches, from one forward pass.
 
     Args:
       first: how many updates of the plan come before the stage's.
 
     Raises:
-      ValueError: an option that the task does not take, two objectives that train one variable, or
-        see `Objective`.
+      ValueError: an option that the task does not take, an optimizer that does not fit its
+        variables, two objectives that train one variable, or see `Objective`.
     """
 
     def __init__(self, settings: config.Stage, first: int, task: Task):
-        super().__init__(name=settings.name)
-        self.first, self.num_updates = first, settings.num_updates
+        self.name, self.first, self.num_updates = settings.name, first, settings.num_updates
         options = task.config.split_options(settings.options, "options")
         self.loss_options, self.batch_options = options
         self.segments = settings.segments
@@ -96,13 +92,23 @@ class Stage(tf.Module):
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"only one objective can train {', '.join(twice)}")
+        self.create_optimizers()  # raises what is wrong with their settings before any update
+
+    @property
+    def trains(self) -> tuple:
+        """Which losses train which modules."""
+        return tuple((o.config.loss, o.config.modules) for o in self.objectives)
+
+    def create_optimizers(self) -> list[Optimizer]:
+        """Creates each objective's optimizer, with new slots."""
+        return [create_optimizer(o.config.optimizer, o.variables_) for o in self.objectives]
 
     def trained(self) -> list[Variable]:
         """Lists the variables that the stage changes, whole."""
         return [v for objective in self.objectives for v in objective.variables_]
 
 
-class Plan(tf.Module):
+class Plan:
     """The stages of a run. Which one an update belongs to follows from its number.
 
     Raises:
@@ -110,7 +116,6 @@ class Plan(tf.Module):
     """
 
     def __init__(self, settings: config.Train, task: Task):
-        super().__init__(name="plan")
         self.stages, self.num_updates = [], 0
         for stage in settings.stages:
             try:

@@ -7,7 +7,6 @@ of training.
 import contextlib
 import importlib
 
-from rrn.distribute.cluster import begin_to_import
 from rrn.files.weights_file import read_weights
 from rrn.training.files import Files, read_files
 from rrn.training.identity import RUN, identity
@@ -60,8 +59,6 @@ def carry_out(request: Request, files: Files) -> None:
     Raises:
       ValueError, ConnectionError, FloatingPointError, SystemExit: see `run`.
     """
-    if request.trains and request.cluster and request.cluster.local:
-        begin_to_import()  # beside this process
     importlib.import_module("rrn.fast_start")  # which imports TensorFlow, as all of these do
     from rrn.distribute import serve, tune_cpu
     from rrn.training.evaluate import evaluate, follow

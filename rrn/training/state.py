@@ -1,19 +1,21 @@
-"""What updates change: a task's variables, and all else that stands beside them."""
+"""What updates change: a task's variables, and all else that a checkpoint holds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from rrn.config import Train
 from rrn.distribute.devices import cpu_beside
-from rrn.distribute.towers import make_towers
+from rrn.distribute.towers import Tower
 from rrn.files.weights import model_variables
 from rrn.optimizers import MovingAverages
+from rrn.tasks.inputs import Groups
+from rrn.tasks.report import Results
 from rrn.tasks.task import Arrays, Task
-from rrn.training.sampling import Sampler
-from rrn.training.segments import Pool
-from rrn.training.stages import Plan
+from rrn.training.segments import CarriedBatch
+from rrn.training.stages import Plan, Stage
 from rrn.variables.reading import shards
 
 Specs = Sequence[Mapping[str, Any]]  # of each device's batches
@@ -22,37 +24,35 @@ Specs = Sequence[Mapping[str, Any]]  # of each device's batches
 class TrainingState(tf.Module):
     """A task's variables and all else that updates change, on several devices.
 
-    The stages of the plan say which update is due.
+    The plan's stage that the update belongs to has optimizers, with their slots. `begin_stage`
+    replaces them by new ones when another stage begins.
 
     Args:
+      towers: where and how the towers run; a device's name for `Tower(device)`.
       batch_specs: each device's batches' `tf.TypeSpec`s; or a dict of such lists by the stages'
         names, where these have batches of different shapes.
       arrays: the training split's tensors, which sampling by error needs.
-      stand_ins: device -> a device of this process, where updates are shown and not made.
-      compiled: whether XLA compiles what runs on the towers, and the variables' update where all
-        of it is on one device.
-      encodes_itself: whether each tower's encoder runs on the tower's device, not on the CPU.
+      first_update: the number of updates that were made before.
 
     Raises:
       ValueError: a plan that does not fit the task, as a module that it does not have.
     """
 
+    stage: Stage
+
     def __init__(
         self,
         task: Task,
         config: Train,
-        devices: Sequence[str],
+        towers: Sequence[Tower | str],
         batch_specs: Specs | Mapping[str, Specs],
         arrays: Arrays | None = None,
-        stand_ins: Mapping[str, str] | None = None,
-        compiled: bool = False,
-        encodes_itself: bool = False,
+        first_update: int = 0,
     ):
         super().__init__(name="trainer")
-        self.task, self.config, self.devices, self.compiled = task, config, devices, compiled
+        self.task, self.config = task, config
+        self.towers = [Tower(tower) if isinstance(tower, str) else tower for tower in towers]
         self.model_variables = model_variables(task)
-        modules = task.network, task.encoder
-        self.towers = make_towers(devices, *modules, encodes_itself, compiled)
         self.plan = Plan(config, task)
         names = [stage.name for stage in self.plan.stages]
         by_stage = isinstance(batch_specs, Mapping)
@@ -62,15 +62,22 @@ class TrainingState(tf.Module):
             self.averages = MovingAverages(self.model_variables, config.ema_decay)
         # Beside the first variable: a worker that can reach the model can reach this counter.
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
-            self.update = tf.Variable(tf.zeros([], tf.int64), trainable=False, name="update")
-        self.pool = None
+            first = tf.constant(first_update, tf.int64)
+            self.update = tf.Variable(first, trainable=False, name="update")
+        self.carried = None
         if carrying := [stage.name for stage in self.plan.stages if stage.segments]:
-            places = [(stand_ins or {}).get(device, device) for device in devices]
-            self.pool = Pool(task, config.batch_size, places, self.batch_specs[carrying[0]])
+            devices, specs = [tower.device for tower in self.towers], self.batch_specs[carrying[0]]
+            self.carried = CarriedBatch(task, config.batch_size, devices, specs)
         self.sampler = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
             assert arrays is not None  # who has the plan has the training split
             self.sampler = Sampler(task, arrays)
+
+    def begin_stage(self) -> None:
+        """Creates the optimizers of the stage that the update belongs to, if it has none yet."""
+        self.stage = self.plan.stage(int(self.update))
+        self.optimizers = self.stage.create_optimizers()
+        self._finite = tf.function(self._are_finite, autograph=False)
 
     def shares(self) -> dict[int, float] | None:
         """Computes each group's share of the next batches.
@@ -83,9 +90,10 @@ class TrainingState(tf.Module):
         return self.sampler.shares(stage.error_share, stage.error_power)
 
     def input_settings(self) -> dict[str, Any]:
-        """Says how the next batches are made: `shares` and `options` of `training_inputs`."""
-        options = self.plan.stage(int(self.update)).batch_options
-        return {"shares": self.shares(), "options": options}
+        """Says how the next batches are made: further arguments of `training_inputs`."""
+        options, shares = self.plan.stage(int(self.update)).batch_options, self.shares()
+        groups = self.sampler.groups if self.sampler and shares else None
+        return {"groups": groups, "shares": shares, "options": options}
 
     def not_finite(self) -> list[str]:
         """Lists the variables that hold numbers which are not finite.
@@ -93,10 +101,9 @@ class TrainingState(tf.Module):
         All that a checkpoint has is looked at: weights, slots, averages.
         """
         numbers = [v for v in self.variables if v.dtype.is_floating]
-        found = zip(numbers, self._are_finite(), strict=True)
+        found = zip(numbers, self._finite(), strict=True)
         return [variable.name.removesuffix(":0") for variable, finite in found if not finite]
 
-    @tf.function(autograph=False)
     def _are_finite(self):
         finite = []
         for variable in self.variables:
@@ -104,3 +111,64 @@ class TrainingState(tf.Module):
                 with tf.device(variable.device):
                     finite.append(tf.reduce_all(tf.math.is_finite(variable)))
         return finite
+
+
+# Sampling by error: how much of a batch each group of examples gets. A task's `groups` says to
+# which group an example belongs (bAbI's tasks, Sudoku's numbers of givens).
+
+
+def shares_by_error(errors: np.ndarray, error_share: float, power: float = 1.0) -> np.ndarray:
+    """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g^p / Σ error^p.
+
+    The part 1 - s is drawn evenly over the groups, so that solved ones never stop being drawn. The
+    sum of the shares is 1. Where all errors are 0 they are equal.
+
+    Args:
+      errors: validation errors `[groups]`, at least 0.
+      error_share: s, from 0 to 1.
+      power: p, at least 0; the larger, the more the groups get that are most wrong.
+    """
+    even = np.full(len(errors), 1.0 / len(errors))
+    if not np.sum(errors):
+        return even
+    weights = errors**power
+    return (1.0 - error_share) * even + error_share * weights / np.sum(weights)
+
+
+class Sampler(tf.Module):
+    """The groups' last validation errors, kept with the trainer's state.
+
+    Before the first validation all are equal. A run that draws its first batches by error begins
+    with a validation.
+
+    Raises:
+      ValueError: the task has no groups.
+    """
+
+    def __init__(self, task: Task, arrays: Arrays):
+        super().__init__(name="sampler")
+        groups = task.groups(arrays)
+        if groups is None:
+            raise ValueError("error_share above 0: this task's examples are in no groups")
+        self.groups = Groups(groups)
+        ones = tf.ones(len(self.groups.numbers), tf.float64)
+        self.errors = tf.Variable(ones, trainable=False, name="errors")
+
+    def take(self, results: Results) -> None:
+        """Takes the `group_errors` of a validation.
+
+        A group that was not validated gets the mean of the others.
+
+        Raises:
+          ValueError: the task's report gives no `group_errors`.
+        """
+        errors = results.group_errors
+        if not errors:
+            raise ValueError("error_share above 0: this task's results have no group_errors")
+        mean = np.mean(list(errors.values()))
+        self.errors.assign([errors.get(group, mean) for group in self.groups.numbers])
+
+    def shares(self, error_share: float, power: float) -> dict[int, float]:
+        """Computes each group's share of a batch; the sum is 1."""
+        shares = shares_by_error(self.errors.numpy(), error_share, power)
+        return dict(zip(self.groups.numbers, shares.tolist(), strict=True))

@@ -13,51 +13,49 @@ stage's objectives, in their order; a gradient is that of a variable, or of a sh
 are name -> (sum, count).
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from rrn.compiling import is_compiling, placed, run_compiled
+from rrn.compiling import run_compiled
+from rrn.config import Train
 from rrn.distribute.devices import CPU
 from rrn.distribute.gradients import average_gradients
-from rrn.distribute.towers import TowerResult, tower_gradients
+from rrn.distribute.towers import Tower, TowerResult, tower_gradients
 from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
 from rrn.order import add_in_order
-from rrn.tasks.task import Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.training.stages import Objective, Stage
-from rrn.training.state import TrainingState
+from rrn.training.state import Specs, TrainingState
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import shards
 from rrn.variables.recorder import tower_scope
 
 
 def update(
-    state: TrainingState, stage: Stage, batches: Sequence[Batch]
+    state: TrainingState, compiled_on: str | None, batches: Sequence[Batch]
 ) -> tuple[dict[str, Pair], tf.Tensor]:
-    """Makes one update, of a batch for each device.
+    """Makes one update of the state's stage, of a batch for each device.
+
+    Args:
+      compiled_on: the device on which XLA compiles what follows the towers; None without XLA.
 
     Returns:
       (metrics with the losses, whether losses and gradients are finite).
     """
-    towers, counts = run_towers(state, stage, batches)
+    towers, counts = run_towers(state, state.stage, batches)
     number = state.update.read_value()
 
     def change_variables():
-        losses, gradients, metrics = average(stage, towers, counts)
-        scalars, finite = apply(state, stage, losses, gradients, number)
+        losses, gradients, metrics = average(state.stage, towers, counts)
+        scalars, finite = apply(state, losses, gradients, number)
         return {**scalars, **metrics}, finite
 
-    if state.compiled:
-        towers = [_with_shapes(stage, tower) for tower in towers]
-    if place := _common_place(state, stage):
-        with tf.device(place):
-            results = run_compiled(change_variables)
-    else:
-        results = change_variables()
+    with tf.device(compiled_on or CPU):
+        results = run_compiled(change_variables) if compiled_on else change_variables()
     state.update.assign_add(1)
     return results
 
@@ -70,44 +68,50 @@ def run_towers(
     Returns:
       For each tower its result, whose `aux` are the metrics; for each its number of examples.
     """
-    towers = []
-    for number, batch in enumerate(batches):
-        with tower_scope(f"tower {number}"):
-            towers.append(run_tower(state, stage, number, batch))
+    towers = [run_tower(state, stage, number, batch) for number, batch in enumerate(batches)]
     return towers, [tf.size(batch["rows"]) for batch in batches]
 
 
 def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> TowerResult:
-    """Computes losses and gradients on one tower, that of the device with this number.
-
-    The result's `aux` are the metrics.
-    """
+    """Computes losses and gradients on the tower with this number; its `aux` are the metrics."""
     task, tower = state.task, state.towers[number]
-    options, carried = stage.loss_options, stage.segments
-    pool, segments = state.pool if carried else None, None
-    if pool:
+    options, limits = stage.loss_options, stage.segments
+    carried, segments = state.carried if limits else None, None
+    if carried:
         with tf.device(tower.device):
-            segments = pool.segments(number)
-            batch, carried_state = pool.take(number, batch)
+            segments = carried.segments(number)
+            batch, carried_state = carried.take(number, batch)
         options = {**options, "state": carried_state}
     random = ExampleRandom(batch["seed"], batch["rows"], state.config.batch_size)
 
     def loss_fn(encodings, batch):
         losses, outputs = task.loss(encodings, batch, random, training=True, **options)
         metrics, kept = _own_metrics(stage, task, task.metrics(batch, outputs)), None
-        if carried and pool and segments is not None:
-            limits = carried.max_segments, carried.leave_probability
-            left, more = pool.leave(segments, batch, outputs["solved"], *limits)
+        if carried and limits and segments is not None:
+            own = limits.max_segments, limits.leave_probability
+            left, more = carried.leave(segments, batch, outputs["solved"], *own)
             metrics, kept = {**metrics, **more}, (outputs["state"], left)
         return _mean_losses(stage, losses), (metrics, kept)
 
     variables = [shards(objective.variables_) for objective in stage.objectives]
-    result = tower_gradients(tower, task.encode, loss_fn, batch, variables)
+    with tower_scope(f"tower {number}", tower.device):
+        result = tower_gradients(tower, task.encode, loss_fn, batch, variables)
     metrics, kept = result.aux
-    if pool:  # here, since a compiled tower changes no variable
+    if carried:  # here, since a compiled tower changes no variable
         with tf.device(tower.device):
-            pool.put(number, batch, *kept)
-    return dataclasses.replace(result, aux=metrics)
+            carried.put(number, batch, *kept)
+    gradients = result.gradients
+    if tower.compiled:  # what follows is compiled, too: with known shapes, and none is sparse
+        pairs = zip(gradients, variables, strict=True)
+        gradients = [[_dense(*pair) for pair in zip(*own, strict=True)] for own in pairs]
+    return TowerResult(result.losses, gradients, metrics)
+
+
+def _dense(gradient, variable):
+    if gradient is None:
+        return None
+    with tf.device(gradient.device):
+        return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
 
 
 def _mean_losses(stage: Stage, losses: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
@@ -139,17 +143,16 @@ def average(
     Raises:
       ValueError: a loss reaches no variable of one of its modules.
     """
-    with placed(CPU):
-        counts = [tf.cast(count, tf.float32) for count in counts]
-        losses, gradients = [], []
-        for i, objective in enumerate(stage.objectives):
-            loss = add_in_order([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
-            losses.append(loss / add_in_order(counts))
-            devices = [shard.device for shard in shards(objective.variables_)]
-            mean = average_gradients([tower.gradients[i] for tower in towers], counts, devices)
-            objective.check_reached(mean, stage.name)
-            gradients.append(add_l2(objective, mean))
-        metrics = tf.nest.map_structure(lambda *m: add_in_order(m), *[t.aux for t in towers])
+    counts = [tf.cast(count, tf.float32) for count in counts]
+    losses, gradients = [], []
+    for i, objective in enumerate(stage.objectives):
+        loss = add_in_order([t.losses[i] * n for t, n in zip(towers, counts, strict=True)])
+        losses.append(loss / add_in_order(counts))
+        devices = [shard.device for shard in shards(objective.variables_)]
+        mean = average_gradients([tower.gradients[i] for tower in towers], counts, devices)
+        objective.check_reached(mean, stage.name)
+        gradients.append(add_l2(objective, mean))
+    metrics = tf.nest.map_structure(lambda *m: add_in_order(m), *[t.aux for t in towers])
     return losses, gradients, metrics
 
 
@@ -172,7 +175,6 @@ def add_l2(objective: Objective, gradients: Sequence[Gradient]) -> list[Gradient
 
 def apply(
     state: TrainingState,
-    stage: Stage,
     losses: Sequence[tf.Tensor],
     gradients: Sequence[Sequence[Gradient]],
     number: tf.Tensor,
@@ -186,68 +188,116 @@ def apply(
       (losses, norms of gradients and learning rates as metrics, whether losses and gradients are
       finite).
     """
-    with placed(CPU):
-        own_number = number - stage.first
-        finite, scalars = [], {}
-        for objective, loss, own in zip(stage.objectives, losses, gradients, strict=True):
-            clipped, norm = clip_by_global_norm(own, objective.config.clip_norm)
-            rate = objective.rate(own_number)
-            _take_step(state, objective, clipped, rate, own_number)
-            finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
-            numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
-            scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
-        if state.averages:
-            state.averages.update()
-        return scalars, tf.reduce_all(finite)
+    own_number = number - state.stage.first
+    objectives, optimizers = state.stage.objectives, state.optimizers
+    finite, scalars = [], {}
+    for objective, optimizer, loss, own in zip(
+        objectives, optimizers, losses, gradients, strict=True
+    ):
+        clipped, norm = clip_by_global_norm(own, objective.config.clip_norm)
+        rate = objective.rate(own_number)
+        optimizer.apply(clipped, rate, own_number)
+        finite += [tf.math.is_finite(loss), tf.math.is_finite(norm)]
+        numbers = {"loss": loss, "gradient_norm": norm, "learning_rate": rate}
+        scalars.update({objective.label(n): (v, tf.ones([])) for n, v in numbers.items()})
+    if state.averages:
+        state.averages.update()
+    return scalars, tf.reduce_all(finite)
 
 
-def _take_step(state, objective, gradients, rate, number):
-    """The optimizer's step; where towers are compiled, XLA compiles it for each GPU by itself."""
-    whole = all(isinstance(v, tf.Variable) for v in state.model_variables)
-    if not (state.compiled and whole) or is_compiling():
-        return objective.optimizer.apply(gradients, rate, number)
-    for place, own in _by_place(objective, gradients):
-        change = functools.partial(objective.optimizer.apply, own, rate, number)
-        with tf.device(place):
-            run_compiled(change) if "GPU" in place else change()
+def update_device(state: TrainingState) -> str | None:
+    """Finds the device on which XLA compiles what follows the towers; None if it does not.
 
-
-def _by_place(
-    objective: Objective, gradients: Sequence[Gradient]
-) -> Iterator[tuple[str, list[Gradient]]]:
-    """Each device that holds variables, with the gradients of these, None for the others'."""
-    places = [variable.device for variable in shards(objective.variables_)]
-    for place in dict.fromkeys(places):
-        pairs = zip(gradients, places, strict=True)
-        yield place, [gradient if own == place else None for gradient, own in pairs]
-
-
-def _common_place(state, stage):
-    """The device of all variables that an update of a stage changes, or None.
-
-    It is None if XLA cannot change them in one computation beside the towers.
+    It does where towers are compiled, on the device that holds all variables that change, if that
+    is of the towers' kind.
     """
-    if not state.compiled:
-        return None
-    changed = [v for objective in stage.objectives for v in shards(objective.variables_)]
+    changed = [v for objective in state.stage.objectives for v in shards(objective.variables_)]
     changed += shards(state.model_variables) if state.averages else []
-    places = {variable.device for variable in changed}
-    on_gpu = "GPU" in state.devices[0]
-    beside = [place for place in places if ("GPU" in place) == on_gpu]
-    return beside[0] if len(places) == 1 and beside else None
+    devices, tower = {variable.device for variable in changed}, state.towers[0]
+    alike = all(("GPU" in device) == ("GPU" in tower.device) for device in devices)
+    return devices.pop() if tower.compiled and len(devices) == 1 and alike else None
 
 
-def _with_shapes(stage, tower):
-    """The tower's result with gradients of known shapes, as XLA needs them: none is sparse."""
+class Trainer(TrainingState):
+    """Makes updates of a `TrainingState`, of one stage after the other.
 
-    def shaped(gradient, variable):
-        if gradient is None:
-            return None
-        with tf.device(gradient.device):
-            return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+    The first stage is traced now, and every other when it begins. What it trains is checked now.
 
-    gradients = [
-        [shaped(*pair) for pair in zip(own, shards(objective.variables_), strict=True)]
-        for own, objective in zip(tower.gradients, stage.objectives, strict=True)
-    ]
-    return dataclasses.replace(tower, gradients=gradients)
+    Raises:
+      ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
+        its modules.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        config: Train,
+        towers: Sequence[Tower | str],
+        batch_specs: Specs | Mapping[str, Specs],
+        arrays: Arrays | None = None,
+        first_update: int = 0,
+    ):
+        super().__init__(task, config, towers, batch_specs, arrays, first_update)
+        self.begin_stage()
+        checked = {self.stage.trains}
+        for stage in self.plan.stages:
+            if stage.trains not in checked:
+                self._check(stage)
+                checked.add(stage.trains)
+
+    def _check(self, stage):
+        """Traces the losses and gradients of one tower, as they are wrong or right."""
+
+        def losses_and_gradients(batch):
+            return average(stage, *run_towers(self, stage, [batch]))[0]
+
+        spec = self.batch_specs[stage.name][0]
+        tf.function(losses_and_gradients, autograph=False).get_concrete_function(spec)
+
+    def begin_stage(self) -> None:
+        """Prepares the stage that the update belongs to, if it is another one than before.
+
+        Its optimizers get slots, and its updates are traced.
+        """
+        if getattr(self, "stage", None) is self.plan.stage(int(self.update)):
+            return
+        super().begin_stage()
+        specs = tuple(self.batch_specs[self.stage.name])
+        # Without AutoGraph, which would change what errors say.
+        one = functools.partial(update, self, update_device(self))
+        self._one = tf.function(one, input_signature=[specs], autograph=False)
+        self.traced = self._one.get_concrete_function()
+        self._several = tf.function(self._make_several)
+
+    def update_once(self, batches: Sequence[Batch]) -> tuple[dict[str, Pair], tf.Tensor]:
+        """Makes one update, of a batch for each device; see `update`."""
+        self.begin_stage()
+        return self._one(tuple(batches))
+
+    def train(
+        self, iterators: Sequence[Iterator[Batch]], num_updates: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Makes several updates, all of one stage, in one traced call.
+
+        Args:
+          num_updates: how many updates, an integer scalar.
+
+        Returns:
+          (name -> mean over the updates, NaN of what did not occur; the number of the first update
+          whose loss or gradient was not finite, -1 if none).
+        """
+        self.begin_stage()
+        return self._several(iterators, num_updates)
+
+    def _make_several(self, iterators, num_updates):
+        with tf.device(CPU):
+            specs, _ = self.traced.structured_outputs
+            totals = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)
+            bad_update = tf.constant(-1, tf.int64)
+            for _ in tf.range(num_updates):
+                update = self.update.read_value()
+                metrics, finite = self._one(tuple(next(i) for i in iterators))
+                totals = tf.nest.map_structure(tf.add, totals, metrics)
+                bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
+            means = {name: s / n for name, (s, n) in totals.items()}
+            return means, bad_update

@@ -20,7 +20,7 @@ from rrn.training.progress import Progress, StopRequest
 from rrn.training.provenance import seconds_so_far
 from rrn.training.request import Request
 from rrn.training.setup import Setup, set_up
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.training.worker_updates import UpdateMaker
 from rrn.variables.recorder import recording
 
@@ -60,7 +60,7 @@ def train(request: Request, files: Files) -> None:
             begin_with(setup, files.weights)
         arrays = setup.arrays(setup.data, "train")
         with recording() as towers:
-            trainer = setup.trainer(arrays)
+            trainer = setup.trainer(arrays, num_done)
         setup.evaluation_arrays()  # raises what is wrong with them
         # Only a config that can be trained and evaluated claims the folder.
         workdir.keep_metrics_until(num_done, setup.identity)
@@ -136,12 +136,13 @@ class Training:
                 self.updates.use(inputs, settings)
             self.progress.start(num_done)
             stage = plan.stage(num_done).name
-            compiles = self.setup.compiled and stage not in compiled
+            compiles = self.setup.machines.compiled and stage not in compiled
             compiled.add(stage)
             with refusals(f"stage {stage}"):
                 count = 1 if compiles else self._until_pause(num_done)
                 count = self.profile.begin(num_done, count)
                 means, bad_update = self.updates.train(count)
+            trainer.begin_stage()  # of the next updates, so that checkpoints have its slots
             drawn = num_done = int(trainer.update)
             self.profile.made(num_done, count)
             # Before anything is written: what is on disk stays good.

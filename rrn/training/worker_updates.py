@@ -1,6 +1,7 @@
-"""How workers or devices make updates: each by itself, or the first ones together."""
+"""How workers or devices make updates: together, each by itself, or the first ones together."""
 
 import abc
+import contextlib
 import functools
 import operator
 import queue
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rrn.distribute.devices import CPU
 from rrn.distribute.towers import TowerResult
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.task import Arrays
-from rrn.training.step import apply, average, run_tower
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer, apply, average, run_tower
 
 
 def count_up(variable: tf.Variable) -> tf.Tensor:
@@ -27,16 +28,25 @@ def count_up(variable: tf.Variable) -> tf.Tensor:
 
 
 class UpdateMaker(abc.ABC):
-    """What makes a trainer's updates: all devices together, or each by itself."""
+    """What makes a trainer's updates: all devices together, or each by itself.
 
-    trainer: Trainer
+    Raises:
+      ValueError: the trainer's examples stay for several updates, one after the other, and
+        `updates` says what does not make such ones.
+    """
+
+    updates = ""  # the flag that asks for them
+
+    def __init__(self, trainer: Trainer):
+        if trainer.carried and self.updates:
+            raise ValueError(f"segments and {self.updates}: they need synchronous updates")
+        self.trainer, self._stage, self._iterators = trainer, None, []
 
     @property
     def batch_size(self) -> float:
         """The number of examples of an update."""
         return self.trainer.config.batch_size
 
-    @abc.abstractmethod
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
         """Says what the next updates are made of.
 
@@ -44,10 +54,22 @@ class UpdateMaker(abc.ABC):
           inputs: each device's data set, from the trainer's update on.
           settings: what `Trainer.input_settings` returned when they were made.
         """
+        self._iterators = [iter(dataset) for dataset in inputs]
 
     @abc.abstractmethod
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         """Makes updates, all of one stage; returns what `Trainer.train` does, or more means."""
+
+    def _begins_stage(self):
+        """Whether the trainer's stage is another one than at the last updates."""
+        self.trainer.begin_stage()
+        before, self._stage = self._stage, self.trainer.stage
+        return self._stage is not before
+
+    def _on_each_tower(self, function):
+        """The traced function of each tower's number."""
+        numbers = range(len(self.trainer.towers))
+        return [tf.function(functools.partial(function, n), autograph=False) for n in numbers]
 
 
 class Means:
@@ -80,36 +102,40 @@ class Means:
 class SynchronousUpdates(UpdateMaker):
     """All devices together make every update, each waiting for the others."""
 
-    def __init__(self, trainer: Trainer):
-        self.trainer, self._iterators = trainer, []
-
-    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        self._iterators = [iter(dataset) for dataset in inputs]
-
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         return self.trainer.train(self._iterators, tf.constant(num_updates))
 
 
-def _refuse_pool(trainer, how):
-    """The states that examples carry on belong to one update after the other."""
-    if trainer.pool:
-        raise ValueError(f"segments and {how}: carried examples need synchronous updates")
-
-
-class _WithoutWaiting(UpdateMaker):
-    """Each worker or device makes updates by itself; none waits for the others.
+class AsynchronousUpdates(UpdateMaker):
+    """Every device of this process, or worker of a cluster, makes updates by itself.
 
     It reads the variables, takes gradients of a batch of its own, and changes the variables.
 
     A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
     of batches from the update at which it began). An update's number is the count of changes before
     its own; its staleness is how many of them came between its reading and its writing.
+
+    Args:
+      trainer: the trainer. In a cluster it has one tower, by its name within a worker's process.
+      strategy: what `rrn.distribute.connect` returned; None for this process's devices, each of
+        which then has a thread.
     """
 
-    def __init__(self, trainer, num_workers, arrays, seed):
-        _refuse_pool(trainer, "--nosync")
-        self.trainer, self.num_workers = trainer, num_workers
-        self._arrays, self._seed = arrays, seed
+    updates = "--nosync"
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        arrays: Arrays,
+        seed: int,
+        num_workers: int | None = None,
+        strategy: tf.distribute.ParameterServerStrategy | None = None,
+    ):
+        super().__init__(trainer)
+        self.num_workers = num_workers or len(trainer.towers)
+        self._arrays, self._seed, self._coordinator = arrays, seed, None
+        if strategy:
+            self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 
     def _inputs(self, worker, first_update, settings):
         """The data set of the worker's own batches."""
@@ -117,127 +143,85 @@ class _WithoutWaiting(UpdateMaker):
         args = task, self._arrays, size, 1, self._seed, first_update, 1 + worker
         return training_inputs(*args, **settings)[0]
 
-    def _update(self, stage, number, iterator):
-        """One update, on the trainer's device with this number.
+    def _update(self, number, iterator):
+        """One update, on the tower with this number.
 
         Returns what it reports, whether all is finite, its own number, its staleness.
         """
-        trainer = self.trainer
+        trainer, stage = self.trainer, self.trainer.stage
         read_at = trainer.update.read_value()
         with tf.control_dependencies([read_at]):
             batch = next(iterator)
             towers = [run_tower(trainer, stage, number, batch)]
-            losses, gradients, metrics = average(stage, towers, [tf.size(batch["rows"])])
+            with tf.device(CPU):
+                losses, gradients, metrics = average(stage, towers, [tf.size(batch["rows"])])
         with tf.control_dependencies([g for g in tf.nest.flatten(gradients) if g is not None]):
             update = count_up(trainer.update)
-        scalars, finite = apply(trainer, stage, losses, gradients, update)
+        with tf.device(CPU):
+            scalars, finite = apply(trainer, losses, gradients, update)
         return {**scalars, **metrics}, finite, update, update - read_at
 
-    def _report(self, results):
-        """What `Trainer.train` returns, from the updates' results; and "staleness".
+    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
+        """Makes data sets of the workers' own, with these settings."""
+        first = int(self.trainer.update)
+        if self._coordinator is None:
+            numbers = range(self.num_workers)
+            self._iterators = [iter(self._inputs(n, first, settings)) for n in numbers]
+            return
+
+        @tf.autograph.experimental.do_not_convert
+        def own_inputs():
+            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
+            return self._inputs(worker, self.trainer.update.read_value(), settings)
+
+        self._iterators = [iter(self._coordinator.create_per_worker_dataset(own_inputs))]
+
+    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
+        """Makes updates; the means also have "staleness".
 
         That has its largest value and how often it was 0, 1, ... (what is above counts as the
         last).
         """
+        if self._begins_stage():
+            self._functions = self._on_each_tower(self._update)
+        last = int(self.trainer.update) + num_updates
+        if self._coordinator:
+            results = self._by_workers(self._coordinator, num_updates)
+        else:
+            results = self._by_threads(num_updates)
+        # An update whose worker failed before it could report was made again by another worker.
+        self.trainer.update.assign(last)
         means, staleness = Means(), []
         for metrics, finite, update, stale in sorted(results, key=lambda result: int(result[2])):
             means.add(update, metrics, finite)
             staleness.append(int(stale))
-        staleness, last = np.array(staleness, int), 2 * self.num_workers
+        staleness, most = np.array(staleness, int), 2 * self.num_workers
         return means.result(
             staleness=staleness.sum() / max(1, staleness.size),
             staleness_max=staleness.max(initial=0),
-            staleness_counts=np.bincount(np.minimum(staleness, last), minlength=last + 1),
+            staleness_counts=np.bincount(np.minimum(staleness, most), minlength=most + 1),
         )
 
-
-class AsynchronousTowers(_WithoutWaiting):
-    """Every device of this process makes updates by itself, from a thread of its own.
-
-    Raises:
-      ValueError: the trainer's examples stay for several updates.
-    """
-
-    def __init__(self, trainer: Trainer, arrays: Arrays, seed: int):
-        super().__init__(trainer, len(trainer.devices), arrays, seed)
-        self._iterators = []
-        self._functions = {
-            stage.name: [
-                tf.function(functools.partial(self._update, stage, number), autograph=False)
-                for number in range(self.num_workers)
-            ]
-            for stage in trainer.plan.stages
-        }
-
-    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        first = int(self.trainer.update)
-        numbers = range(self.num_workers)
-        self._iterators = [iter(self._inputs(number, first, settings)) for number in numbers]
-
-    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
-        functions = self._functions[self.trainer.plan.stage(int(self.trainer.update)).name]
+    def _by_threads(self, num_updates):
         updates_left = iter(range(num_updates))  # each is taken once, as threads take turns
 
         def work(function, iterator):
             return [function(iterator) for _ in updates_left]
 
         with ThreadPoolExecutor(self.num_workers) as threads:
-            made = list(threads.map(work, functions, self._iterators))
-        return self._report(result for some in made for result in some)
+            made = threads.map(work, self._functions, self._iterators)
+            return [result for some in made for result in some]
 
-
-class AsynchronousUpdates(_WithoutWaiting):
-    """Every worker of a cluster makes updates by itself.
-
-    Args:
-      trainer: the trainer; it has one device, by its name within a worker's process.
-      strategy: what `rrn.distribute.connect` returned.
-
-    Raises:
-      ValueError: the trainer's examples stay for several updates.
-    """
-
-    def __init__(
-        self,
-        trainer: Trainer,
-        strategy: tf.distribute.ParameterServerStrategy,
-        num_workers: int,
-        arrays: Arrays,
-        seed: int,
-    ):
-        super().__init__(trainer, num_workers, arrays, seed)
-        self._iterator = None
-        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-        self._functions = {
-            stage.name: tf.function(functools.partial(self._update, stage, 0), autograph=False)
-            for stage in trainer.plan.stages
-        }
-
-    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        def own_inputs():
-            worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-            return self._inputs(worker, self.trainer.update.read_value(), settings)
-
-        self._iterator = iter(self._coordinator.create_per_worker_dataset(own_inputs))
-
-    def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
-        first = int(self.trainer.update)
-        function = self._functions[self.trainer.plan.stage(first).name]
-        results = [
-            self._coordinator.schedule(function, args=(self._iterator,)) for _ in range(num_updates)
-        ]
-        self._coordinator.join()
-        # An update whose worker failed before it could report was made again by another worker.
-        self.trainer.update.assign(first + num_updates)
-        return self._report(filter(None, map(_fetch, results)))
-
-
-def _fetch(result):
-    """An update's result, None if the report went with its worker; the update counts."""
-    try:
-        return result.fetch()
-    except tf.errors.OpError:
-        return None
+    def _by_workers(self, coordinator, num_updates):
+        (function,) = self._functions
+        args = tuple(self._iterators)
+        scheduled = [coordinator.schedule(function, args=args) for _ in range(num_updates)]
+        coordinator.join()
+        results = []
+        for result in scheduled:
+            with contextlib.suppress(tf.errors.OpError):  # the report went with its worker
+                results.append(result.fetch())
+        return results
 
 
 class FirstGradients(UpdateMaker):
@@ -248,55 +232,40 @@ class FirstGradients(UpdateMaker):
     out as long as `num_gradients` others are there. With all workers' gradients an update is
     `Trainer.train`'s. With more than there are workers, those that are first take a further batch
     for the same update, as with TensorFlow 1's SyncReplicasOptimizer.
-
-    Raises:
-      ValueError: the trainer's examples stay for several updates.
     """
 
+    updates = "--replicas_to_aggregate"
+
     def __init__(self, trainer: Trainer, num_gradients: int):
-        _refuse_pool(trainer, "--replicas_to_aggregate")
-        self.trainer, self.num_gradients = trainer, num_gradients
-        self._iterators = []
-        self._results, self._alive = queue.Queue(), len(trainer.devices)
-        self._due, self._changed = (-1, None), threading.Condition()
+        super().__init__(trainer)
+        self.num_gradients, self._alive = num_gradients, len(trainer.towers)
+        self._results, self._changed = queue.Queue(), threading.Condition()
+        self._due = -1, []  # the number of an update, and the towers' functions for it
         self._num_further = max(0, num_gradients - self._alive)  # than one of each worker
         self._further = 0  # of them, still to be taken for the update that is due
-        self._gradients, self._apply = {}, {}
-        for stage in trainer.plan.stages:
-            self._gradients[stage.name] = [
-                tf.function(functools.partial(self._tower, stage, number), autograph=False)
-                for number in range(len(trainer.devices))
-            ]
-            self._apply[stage.name] = tf.function(
-                functools.partial(self._update, stage), autograph=False
-            )
-        for number in range(len(trainer.devices)):
+        for number in range(self._alive):
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
     @property
     def batch_size(self) -> float:
         """The number of examples of `num_gradients` gradients, each of a worker's own batch."""
-        return super().batch_size * self.num_gradients / len(self.trainer.devices)
+        return super().batch_size * self.num_gradients / len(self.trainer.towers)
 
-    def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        """Takes inputs; an update that a late worker is in the middle of keeps those it has."""
-        self._iterators = [iter(dataset) for dataset in inputs]
-
-    def _tower(self, stage, number, iterator):
+    def _tower(self, number, iterator):
         batch = next(iterator)
-        tower = run_tower(self.trainer, stage, number, batch)
-        with tf.device(self.trainer.devices[number]):
+        tower = run_tower(self.trainer, self.trainer.stage, number, batch)
+        with tf.device(self.trainer.towers[number].device):
             gradients = [
                 [None if g is None else tf.convert_to_tensor(g) for g in own]
                 for own in tower.gradients
             ]
         return tower.losses, gradients, tower.aux, tf.size(batch["rows"])
 
-    def _update(self, stage, results):
-        trainer = self.trainer
-        towers = [TowerResult(*result[:3]) for result in results]
-        losses, gradients, metrics = average(stage, towers, [r[3] for r in results])
-        scalars, finite = apply(trainer, stage, losses, gradients, trainer.update)
+    def _update(self, results):
+        trainer, towers = self.trainer, [TowerResult(*result[:3]) for result in results]
+        with tf.device(CPU):
+            losses, gradients, metrics = average(trainer.stage, towers, [r[3] for r in results])
+            scalars, finite = apply(trainer, losses, gradients, trainer.update)
         trainer.update.assign_add(1)
         return {**scalars, **metrics}, finite
 
@@ -308,11 +277,10 @@ class FirstGradients(UpdateMaker):
                 self._changed.wait_for(lambda: self._due[0] > done or self._further)  # noqa: B023
                 if self._due[0] == done:
                     self._further -= 1
-                done, stage = self._due
+                done, functions = self._due
                 iterator = self._iterators[number]  # that of the stage, which may end meanwhile
             try:
-                gradients = self._gradients[stage][number](iterator)
-                self._results.put((number, done, gradients))
+                self._results.put((number, done, functions[number](iterator)))
             except Exception as error:
                 self._results.put((number, done, error))
                 return
@@ -323,12 +291,14 @@ class FirstGradients(UpdateMaker):
         Raises:
           tf.errors.OpError: too few workers are left.
         """
+        if self._begins_stage():
+            self._gradients = self._on_each_tower(self._tower)
+            self._apply = tf.function(self._update, autograph=False)
         means, dropped = Means(), 0
         for _ in range(num_updates):
             update = int(self.trainer.update)
-            stage = self.trainer.plan.stage(update).name
             with self._changed:
-                self._due, self._further = (update, stage), self._num_further
+                self._due, self._further = (update, self._gradients), self._num_further
                 self._changed.notify_all()
             first = []
             while len(first) < self.num_gradients:
@@ -340,7 +310,7 @@ class FirstGradients(UpdateMaker):
                 else:
                     dropped += 1
             first.sort(key=operator.itemgetter(0))
-            metrics, finite = self._apply[stage]([result for _, result in first])
+            metrics, finite = self._apply([result for _, result in first])
             means.add(update, metrics, finite)
         return means.result(gradients_dropped=np.float32(dropped))
 

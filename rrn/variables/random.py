@@ -3,12 +3,15 @@
 They are the same on any number of devices, and in a run that was stopped and resumed.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+MASK = 0xFFFFFFFF  # of an int64's lower half
+SCRAMBLE = 0x3EC8F720, 0x02461E29  # the key by which TensorFlow mixes a seed's bits
 Seed = tf.Tensor | Sequence[int]  # integers [2]
 _stateless_uniform: Any = tf.random.stateless_uniform  # its stub knows no lists and no bits
 
@@ -92,8 +95,37 @@ class ExampleRandom:
         seed = fold_in(self.seed, *salt)
         if self.batch_size is not None:
             return tf.gather(uniform(seed, [self.batch_size, *shape]), self.rows)
-        return tf.map_fn(
-            lambda row: uniform(fold_in(seed, row), shape),
-            self.rows,
-            fn_output_signature=tf.float32,
-        )
+        return _uniform_of_each(seed, tf.cast(self.rows, tf.int64), shape)
+
+
+def _uniform_of_each(seed, rows, shape):
+    """`uniform(fold_in(seed, row), shape)` of every row at once, `[rows, *shape]`."""
+    size = math.prod(shape)
+    words = tf.stack([tf.broadcast_to(fold_in(seed, 0)[0], tf.shape(rows)), rows])  # [2, rows]
+    low, high = words & MASK, _high(words)
+    # As TensorFlow makes a key and the upper half of a counter of a seed
+    mixed = _philox([low[0], high[0], low[1], high[1]], SCRAMBLE)
+    counts, zeros = tf.range((size + 3) // 4, dtype=tf.int64), tf.zeros_like(rows)[:, None]
+    counters = [counts + zeros, zeros, mixed[2][:, None], mixed[3][:, None]]
+    blocks = _philox(counters, [mixed[0][:, None], mixed[1][:, None]])  # four numbers of a counter
+    bits = tf.reshape(tf.stack(blocks, -1), [tf.size(rows), -1])[:, :size]
+    floats = tf.bitcast(tf.cast((bits & 0x7FFFFF) | 0x3F800000, tf.int32), tf.float32) - 1.0
+    return tf.reshape(floats, [-1, *shape])
+
+
+def _philox(counter, key):
+    """The generator Philox 4x32-10 (Salmon et al. 2011): counters `[4][...]`, keys `[2][...]`.
+
+    All are int64 tensors below 2^32, so that they may be multiplied.
+    """
+    (a, b, c, d), (k, m) = counter, key
+    for _ in range(10):
+        x, y = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = _high(y) ^ b ^ k, y & MASK, _high(x) ^ d ^ m, x & MASK
+        k, m = (k + 0x9E3779B9) & MASK, (m + 0xBB67AE85) & MASK
+    return a, b, c, d
+
+
+def _high(words):
+    """The upper halves of int64s."""
+    return tf.bitwise.right_shift(words, tf.constant(32, tf.int64)) & MASK

@@ -4,9 +4,9 @@ A recurrent relational network uses the same variables at every step. Where they
 device or another machine, each read is a copy. Within `reading_scope` a variable is read (and cast)
 once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 
-A variable may be a `ShardedVariable`. Its shards, each a part of it, are variables of their own in
-several places. Layers read it as any other. Gradients, updates and listings iterate
-over `shards(variables)`; names, saving and loading use whole variables.
+A variable may be a `ShardedVariable`, or TensorFlow's own of that name. Its shards, each a part of
+it, are variables of their own on several devices. Layers read it as any other. Gradients, updates
+and listings iterate over `shards(variables)`; names, saving and loading use whole variables.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.variables.sharded import ShardedVariable
+from rrn.variables.sharded import SHARDED, ShardedVariable
 
 Variable = tf.Variable | ShardedVariable
 _local = threading.local()
@@ -24,7 +24,7 @@ _local = threading.local()
 
 def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
     """Lists variables in their order, with each `ShardedVariable` replaced by its shards."""
-    return [s for v in variables for s in (v.variables if isinstance(v, ShardedVariable) else [v])]
+    return [s for v in variables for s in (v.variables if isinstance(v, SHARDED) else [v])]
 
 
 def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
@@ -73,14 +73,14 @@ class ReadingScope:
 
         A `ShardedVariable` is put together from its shards.
         """
-        sharded = isinstance(variable, ShardedVariable)
+        sharded = isinstance(variable, SHARDED)
         key = (id(variable) if sharded else variable.ref(), dtype)
         if key not in self._tensors:
             if dtype != variable.dtype:
                 self._tensors[key] = tf.cast(self.read(variable, variable.dtype), dtype)
             elif sharded:
                 parts = [self.read(shard, dtype) for shard in variable.variables]
-                self._tensors[key] = tf.concat(parts, variable.axis)
+                self._tensors[key] = tf.concat(parts, getattr(variable, "axis", 0))
             else:
                 given = self.given.get(variable.ref())
                 self._tensors[key] = tf.convert_to_tensor(variable) if given is None else given

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.distribute import sharded_variable
 from tensorflow.python.training.saving.saveable_object_util import ResourceVariableSaveable
 
 from rrn.variables.shapes import known_size
@@ -64,3 +65,7 @@ class ShardedVariable(tf.Module):
 
     def _trackable_children(self, *args, **kwargs):
         return {}  # the shards are not saved once more
+
+
+# TensorFlow's own are those of its strategies with a partitioner; they are read alike.
+SHARDED = ShardedVariable, sharded_variable.ShardedVariable

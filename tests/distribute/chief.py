@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from rrn.distribute.cluster import ROLES, find_cluster, is_reachable
+from rrn.distribute.cluster import find_cluster
 from rrn.distribute.processes import connect, running
 from rrn.distribute.variables import plan_placement, short_device
 from rrn.tasks.inputs import training_inputs
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import ClusterMachines, OneMachine
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.variables.reading import shards
 from tests.helpers import LineTask, line_config
 
@@ -42,7 +42,7 @@ def make(machines, policy, folder):
 
 
 def report(name, trainer, **others):
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     groups = trainer.model_variables, trainer.averages.averages, optimizer.m, optimizer.v
     values = np.concatenate([np.ravel(tf.convert_to_tensor(v)) for group in groups for v in group])
     places = [[short_device(shard.device) for shard in shards(group)] for group in groups]
@@ -62,11 +62,8 @@ def metrics(result):
 
 def main(folder):
     cluster = find_cluster("ps=2,worker=2")
-    with running(cluster):
-        strategy = connect(cluster, 120)
-        # A server of all addresses would answer here.
-        elsewhere = [f"127.0.0.2:{a.split(':')[1]}" for _, _, a in cluster.processes(*ROLES)]
-        print(json.dumps({"name": "elsewhere", "answers": [is_reachable(a) for a in elsewhere]}))
+    with running(cluster, 120):
+        strategy = connect(cluster)
         machines = {
             "one": OneMachine(["/device:CPU:0"]),
             "sync": ClusterMachines(cluster, True, 0, 0),

@@ -104,7 +104,7 @@ def test_cpu_towers(no_gpus, flag, count):
 )
 def test_cpu_towers_share_the_cores(no_gpus, monkeypatch, flag, threads):
     found = []
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(devices, "count_cores", lambda: 8)
     monkeypatch.setattr(tf.config, "set_logical_device_configuration", lambda cpu, devices: None)
     monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", found.append)
     parse_devices(flag)
@@ -117,6 +117,7 @@ def test_gpu_numbers_without_a_gpu_mean_logical_cpus_and_a_warning(no_gpus, monk
     assert parse_devices("0,1,2,3") == CPUS
     (warning,) = warnings
     assert "0,1,2,3" in warning and "4 logical CPU" in warning
+    assert tf.__version__ in warning and "pip install 'rrn[gpu]'" in warning
 
 
 def test_cpu_towers_beyond_the_logical_devices_are_an_error(no_gpus):

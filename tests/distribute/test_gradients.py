@@ -66,24 +66,10 @@ def test_none_beside_other_gradients_counts_as_zero():
 def test_weights_may_be_tensors_known_only_when_the_graph_runs():
     @tf.function(input_signature=[tf.TensorSpec([2], tf.int32)])
     def average(counts):
-        towers = [[1.0], [tf.constant(4.0)]]
+        towers = [[tf.constant(1.0)], [tf.constant(4.0)]]
         return average_gradients(towers, tf.unstack(counts))
 
     np.testing.assert_allclose(average(tf.constant([2, 1]))[0], 2.0, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("towers", "weights"),
-    [
-        ([[1.0], [1.0, None]], [1, 1]),
-        ([[1.0], [1.0]], [1]),
-        ([], []),
-    ],
-    ids=["gradients", "weights", "no tower"],
-)
-def test_lengths_that_differ_are_an_error(towers, weights):
-    with pytest.raises(ValueError, match="average_gradients"):
-        average_gradients(towers, weights)
 
 
 @pytest.mark.parametrize(
@@ -103,42 +89,11 @@ def test_the_average_has_the_gradients_type(dtype, precision):
     np.testing.assert_allclose(total, mean, precision)
 
 
-ONE = np.float32([1.0, 2.0])
-
-
-@pytest.mark.parametrize(
-    ("towers", "weights", "message"),
-    [
-        (
-            [[(ONE, ONE)], [(ONE, ONE)]],
-            [1, 1],
-            r"\[0\]\[0\] must be a gradient.*1's pairs",
-        ),
-        ([[None, [1.0, 2.0]]], [1], r"tower_gradients\[0\]\[1\] must be a gradient.*got a list"),
-        (ONE[None], [1], r"tower_gradients\[0\] must be a list"),
-        ([[np.int32([1, 2])]], [1], "of floats, got int32"),
-        ([[ONE], [ONE[:1]]], [1, 1], r"variable 0 must.*float32 \(2,\), float32 \(1,\)"),
-        ([[ONE], [np.float64(ONE)]], [1, 1], r"variable 0 must be of one type"),
-        ([[ONE], [ONE]], [2, -1], r"weights\[1\] must be .* of at least 0, got -1"),
-        ([[ONE], [ONE]], [2, float("nan")], r"weights\[1\] must be a number of examples"),
-        ([[ONE], [ONE]], [[2], 1], r"weights\[0\] must be .* a scalar"),
-        ([[ONE], [ONE]], [0, 0], "weights must not all be 0"),
-    ],
-)
-def test_what_is_no_gradient_or_weight_is_named(towers, weights, message):
-    with pytest.raises(ValueError, match=message):
-        average_gradients(tf.nest.map_structure(tensor, towers), weights)
-
-
-def tensor(value):
-    """Arrays as tensors, which must not be made before the tests."""
-    return tf.constant(value) if isinstance(value, np.ndarray) else value
-
-
-def test_devices_are_one_for_each_variable():
-    with pytest.raises(ValueError, match="devices must be one for each of 1 variables, got 2"):
-        average_gradients([[ONE]], [1], ["/cpu:0", "/cpu:0"])
-
-
 def test_a_tower_without_examples_counts_nothing():
-    np.testing.assert_array_equal(average_gradients([[ONE], [7 * ONE]], [3, 0])[0], ONE)
+    one = tf.constant([1.0, 2.0])
+    np.testing.assert_array_equal(average_gradients([[one], [7 * one]], [3, 0])[0], one)
+
+
+def test_towers_with_different_numbers_of_gradients_are_refused():
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        average_gradients([[tf.constant(1.0)], [tf.constant(1.0), None]], [1, 1])

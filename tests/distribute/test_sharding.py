@@ -4,16 +4,7 @@ import itertools
 
 import pytest
 
-from rrn.distribute.sharding import (
-    AXES,
-    CUTTING,
-    POLICIES,
-    Shard,
-    VariableSize,
-    imbalance,
-    place,
-    server_bytes,
-)
+from rrn.distribute.sharding import POLICIES, Shard, VariableSize, place, server_bytes
 
 
 def size(name, *shape):
@@ -42,13 +33,14 @@ def vgg19(input_size):
 SMALL = [size("a", 5, 2), size("scalar"), size("b", 1, 3), size("c", 7)]
 
 
-def axis_choices():
-    for policy in POLICIES:
-        for axis in AXES if policy in CUTTING else AXES[:1]:
-            yield policy, axis
+def imbalance(plan, variables, num_servers):
+    """The largest server's bytes over the servers' mean."""
+    loads = server_bytes(plan, variables, num_servers)
+    return max(loads) * num_servers / sum(loads) if sum(loads) else 1.0
 
 
-@pytest.mark.parametrize(("policy", "axis"), list(axis_choices()))
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("axis", ["longest", "0", "3"])
 @pytest.mark.parametrize("num_servers", [1, 2, 3, 7])
 @pytest.mark.parametrize("variables", [vgg19(32), SMALL])
 def test_every_slice_is_on_one_server(policy, axis, num_servers, variables):
@@ -132,20 +124,8 @@ def test_a_convolution_of_three_rows_is_not_cut_evenly_by_rows():
             assert imbalance(plan, variables, num_servers) == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("policy", "axis", "message"),
-    [
-        ("gpu", "longest", r"policy must be one of cpu, .*balanced, got 'gpu'"),
-        ("balanced", "4", "axis must be one of longest, 0, 1, 2, 3, got '4'"),
-        ("round_robin", "1", "axis 1: policy round_robin cuts nothing"),
-    ],
-)
-def test_an_unknown_policy_or_axis_is_an_error(policy, axis, message):
-    with pytest.raises(ValueError, match=message):
-        place(policy, SMALL, 2, axis)
-
-
-@pytest.mark.parametrize(("policy", "axis"), list(axis_choices()))
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("axis", ["longest", "0", "1"])
 def test_a_variable_without_values_is_one_empty_shard(policy, axis):
     for variables in [size("none", 0)], [size("none", 0, 3), size("a", 4, 2), size("no", 2, 0)]:
         plan = place(policy, variables, 2, axis)

@@ -1,15 +1,20 @@
 """Towers: where every matrix product runs, and that N devices do what one does."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from rrn.config import replace
 from rrn.distribute.towers import tower_gradients
-from rrn.distribute.variables import format_variables, list_variables, plan_placement, short_device
+from rrn.distribute.variables import (
+    format_hidden,
+    format_variables,
+    list_variables,
+    plan_placement,
+    short_device,
+)
 from rrn.nn.layers import Linear
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.variables.recorder import Record, recording, tower_scope
 from tests.helpers import CPUS, LineTask, line_batches, line_config, make_trainer, small_babi
 
@@ -86,7 +91,7 @@ def expected_products(babi):
 
 def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expected_products):
     trainer, _ = make_trainer(*babi, CPUS[1:])
-    counts = products_by_device(trainer.traced["train"])
+    counts = products_by_device(trainer.traced)
     encoder_forward, encoder = expected_products["encoder"]
     network_forward, network = expected_products["network"]
     assert encoder > encoder_forward > 0 and network > network_forward > 0
@@ -96,7 +101,7 @@ def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expec
 
 def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
     trainer, _ = make_trainer(*babi, CPUS)
-    counts = products_by_device(trainer.traced["train"])
+    counts = products_by_device(trainer.traced)
     encoder, network = expected_products["encoder"][1], expected_products["network"][1]
     assert counts == {
         "CPU:0": 4 * encoder + network,
@@ -115,7 +120,11 @@ def test_what_a_stage_does_not_train_has_no_backward_pass():
     task = LineTask()
     batches = line_batches(task, [[0, 1]])
     trainer = Trainer(task, line_config(stages=stages), CPUS[1:3], [batches.element_spec] * 2)
-    counts = {name: products_by_device(traced) for name, traced in trainer.traced.items()}
+    counts = {}
+    for stage in trainer.plan.stages:
+        trainer.update.assign(stage.first)
+        trainer.begin_stage()
+        counts[stage.name] = products_by_device(trainer.traced)
     assert counts == {
         "network": {"CPU:0": 2 * 1, "CPU:1": 2, "CPU:2": 2},
         "encoder": {"CPU:0": 2 * 2, "CPU:1": 2, "CPU:2": 2},
@@ -129,7 +138,7 @@ def test_variables_and_slots_live_where_the_policy_says():
             task = LineTask()
         batches = line_batches(task, [[0, 1]])
         trainer = Trainer(task, line_config(), CPUS[2:], [batches.element_spec] * 2)
-        optimizer = trainer.plan.stages[0].objectives[0].optimizer
+        optimizer = trainer.optimizers[0]
         slots = [*optimizer.m, *optimizer.v]
         assert {short_device(v.device) for v in [*trainer.model_variables, *slots]} == {place}
 
@@ -149,7 +158,7 @@ def _five_updates(babi, devices, initial, **how):
         if update == 0:
             result["metrics"] = {n: (a.numpy(), b.numpy()) for n, (a, b) in metrics.items()}
             # Adam's m is now a tenth of the gradient.
-            optimizer = trainer.plan.stages[0].objectives[0].optimizer
+            optimizer = trainer.optimizers[0]
             result["gradients"] = [10.0 * m.numpy() for m in optimizer.m]
         result["rows"].append([batch["rows"].numpy() for batch in batches])
         result["examples"].append([batch["examples"].numpy() for batch in batches])
@@ -220,7 +229,7 @@ def _listing(babi, devices):
 
 def _reads_in_graph(trainer):
     """Variable's name -> number of operations of the traced update that read it."""
-    graph = trainer.traced["train"].graph
+    graph = trainer.traced.graph
     variables = {id(v.handle): v.name.removesuffix(":0") for v in trainer.model_variables}
     names = {
         inner.op.name: variables[id(outer)]
@@ -254,11 +263,22 @@ def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
     assert lists[0] == lists[1] == lists[2]
 
 
+def test_every_towers_hidden_states_are_listed_with_their_device(babi):
+    with recording() as towers:
+        make_trainer(*babi, CPUS[1:3])
+    rows = [line.split() for line in format_hidden(towers).splitlines()[1:]]
+    steps = [f"step_{step + 1}/hidden" for step in range(babi[2].config.num_steps)]
+    for number in range(2):
+        own = [row for row in rows if row[1] == str(number)]
+        assert {row[-1] for row in own} == {f"CPU:{number + 1}"}
+        assert [row[2] for row in own] == steps and own[0][3].endswith("x16")
+
+
 def test_the_table_of_variables_has_one_line_each_and_totals():
     with tf.device("CPU:0"):
         variables = [tf.Variable(tf.zeros([2, 3]), name="b"), tf.Variable(tf.zeros([4]), name="a")]
     reads = {variables[0].ref(): 1}, {variable.ref(): 2 for variable in variables}
-    towers = {f"tower {i}": Record(f"tower_{i}/", own) for i, own in enumerate(reads)}
+    towers = {f"tower {i}": Record(f"tower_{i}/", "CPU:0", own) for i, own in enumerate(reads)}
     rows = list_variables(variables, towers, {"first": variables[1:], "both": variables})
     assert rows == [
         {
@@ -350,36 +370,13 @@ def test_an_encoder_without_variables_works(encode):
     assert towers["tower 0"].reads == {network.w.ref(): 1, network.b.ref(): 1}
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (lambda v, x: ([v * x], None), r"losses\[0\] must be a scalar.*\(8,\).*reduce_mean"),
-        (lambda v, x: (tf.reduce_mean(v * x), None), "must return a list with a loss for each"),
-        (lambda v, x: [tf.reduce_mean(v * x)], r"must return a pair \(losses, aux\)"),
-        (lambda v, x: (2 * [tf.reduce_mean(v * x)], None), "1 lists of variables, got 2 losses"),
-        (lambda v, x: ([1.0], None), r"losses\[0\] must be a tensor of floats, got float"),
-    ],
-)
-def test_what_is_no_loss_is_named(returned, message):
-    v = tf.Variable([1.0])
-    with pytest.raises(ValueError, match=message):
-        tower_gradients("/cpu:0", lambda x: {}, lambda _, x: returned(v, x), tf.ones([8]), [[v]])
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        (lambda v: [v], r"variables\[0\] must be the list of the variables .*; of one loss it is"),
-        (lambda v: v, "variables must be a list of lists"),
-        (lambda v: [[v.value()]], r"variables\[0\]\[0\] must be a tf.Variable, got a Eager"),
-        (lambda v: [[keras.Variable([1.0])]], "tf.Variable.*of a Keras variable give its `value`"),
-    ],
-)
-def test_what_is_no_variable_is_named(variables, message):
-    v = tf.Variable([1.0])
-
-    def loss_fn(_, x):
-        return [tf.reduce_mean(v * x)], None
-
-    with pytest.raises(ValueError, match=message):
-        tower_gradients("/cpu:0", lambda x: {}, loss_fn, tf.ones([8]), variables(v))
+def test_what_would_give_no_gradients_or_those_of_a_sum_is_refused():
+    v, by_example = tf.Variable([1.0]), tf.ones([8])
+    for losses, variables, message in (
+        (lambda x: [v * x], [[v]], "a loss must be a scalar.*reduce_mean"),
+        (lambda x: [tf.reduce_mean(v * x)], [v], "a list of tf.Variable for each loss"),
+        (lambda x: [tf.reduce_mean(v * x)], [[v.value()]], "a list of tf.Variable for each loss"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            args = lambda _: {}, lambda _, x, losses=losses: (losses(x), None), by_example
+            tower_gradients("/cpu:0", *args, variables)

@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.distribute.variables import (
-    format_policies,
-    list_variables,
-    plan_placement,
-    short_device,
-    variable_sizes,
-)
+from rrn.distribute.variables import list_variables, plan_placement, short_device
 from rrn.files.weights import load_weights, model_variables, save_weights
 from rrn.nn.layers import Embedding, Linear
 from rrn.training.checkpoints import Checkpoints, restore_variables
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.variables.reading import module_variables, read, reading_scope, shards
 from rrn.variables.sharded import ShardedVariable
 from tests.helpers import CPUS, LineTask, line_batches, line_config
@@ -33,13 +27,16 @@ def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=make_linear, axis=
 
 
 def test_sizes_are_known_before_variables_exist():
-    assert variable_sizes(lambda: Linear(3, 2, name="layer")) == [
+    def sizes():
+        return plan_placement(make_linear, "cpu", CPUS[:1]).variables
+
+    assert sizes() == [
         ("layer/w", (3, 2), 24),
         ("layer/b", (2,), 8),
     ]
     # Nothing is drawn for it.
     tf.random.set_seed(3)
-    variable_sizes(lambda: Linear(3, 2))
+    sizes()
     first = tf.random.uniform([4])
     tf.random.set_seed(3)
     np.testing.assert_array_equal(tf.random.uniform([4]), first)
@@ -109,7 +106,7 @@ def train(policy, servers, folder, updates, axis="longest"):
 
 
 def state(trainer):
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     averages = trainer.averages.averages
     variables = [*trainer.model_variables, *optimizer.m, *optimizer.v, *averages]
     return np.concatenate([np.ravel(tf.convert_to_tensor(v)) for v in variables])
@@ -136,7 +133,7 @@ def test_updates_of_shards_equal_those_of_whole_variables(runs):
 
 def test_slots_stand_with_their_shard(runs):
     _, _, (_, trainer) = runs
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     places = [shard.device for shard in shards(trainer.model_variables)]
     assert {place[-5:] for place in places} == {"CPU:2", "CPU:3"}
     for slots in (optimizer.m, optimizer.v, trainer.averages.averages):
@@ -176,32 +173,20 @@ def test_weights_are_the_same_whole_or_in_shards(tmp_path):
     np.testing.assert_array_equal(tf.convert_to_tensor(again.w), whole.w)
 
 
-def test_the_list_has_each_shard_and_the_imbalance_of_every_policy():
-    servers = [f"/job:ps/task:{i}/device:CPU:0" for i in range(2)]
-    placement = plan_placement(
-        lambda: Linear(3, 2, name="layer"), "fixed_shards", CPUS[:1], servers
-    )
-    with placement.scope(dict(zip(servers, CPUS[1:3], strict=True))):
-        layer = Linear(3, 2, name="layer")
-    names = {f"CPU:{i + 1}": server for i, server in enumerate(servers)}
-    rows = list_variables([layer.w, layer.b], {}, {}, names)
-    assert [(row["name"], row["shape"], row["bytes"]) for row in rows] == [
-        ("layer/b/part_0", [1], 4),
-        ("layer/b/part_1", [1], 4),
-        ("layer/w/part_0", [1, 2], 8),
-        ("layer/w/part_1", [2, 2], 16),
+def test_the_list_has_each_shard():
+    layer = make_layer()
+    rows = list_variables([layer.w, layer.b], {}, {})
+    assert [(row["name"], row["shape"], row["bytes"], row["device"]) for row in rows] == [
+        ("layer/b/part_0", [1], 4, "CPU:1"),
+        ("layer/b/part_1", [1], 4, "CPU:2"),
+        ("layer/w/part_0", [1, 2], 8, "CPU:1"),
+        ("layer/w/part_1", [2, 2], 16, "CPU:2"),
     ]
-    assert [row["device"] for row in rows] == [f"/job:ps/task:{i}/CPU:0" for i in (0, 1)] * 2
-    lines = format_policies(placement.variables, placement.servers).splitlines()
-    # 24 + 8 bytes: w and b whole on two servers, 12 + 20 in fixed shards
-    assert lines[1] == "round_robin   largest server / mean 1.500  (bytes: 24, 8)"
-    assert lines[2] == "fixed_shards  largest server / mean 1.250  (bytes: 12, 20)"
 
 
 @pytest.mark.parametrize(
     ("policy", "servers", "message"),
     [
-        ("gpu", (), r"policy must be one of cpu, first_device, .*, got 'gpu'"),
         ("balanced", (), "policy balanced needs parameter servers"),
         ("first_device", CPUS[:2], "first_device has no use for parameter servers"),
     ],

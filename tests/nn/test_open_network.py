@@ -19,7 +19,7 @@ from rrn.compiling import run_compiled
 from rrn.keras import ModuleLayer
 from rrn.nn import plain
 from rrn.nn.aggregation import AGGREGATES
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from rrn.variables.random import fold_in
 from rrn.variables.random import uniform as keyed_uniform
 from rrn.variables.reading import reading_scope, values_of
@@ -32,7 +32,7 @@ from tests.compare import (
     randomize,
     value_and_gradients,
 )
-from tests.helpers import CPUS, LineTask, line_batches, line_config
+from tests.helpers import CPUS, LineTask, line_batches, line_config, towers_of
 from tests.nn.graph_cases import FORMS, draw_edges, make_case, unite
 from tests.nn.own_parts import Gated, Momentum
 
@@ -295,7 +295,7 @@ def five_updates(devices, compiled=False):
     places = [range(i * size, (i + 1) * size) for i in range(len(devices))]
     inputs = [line_batches(task, [[(u + p) % 12 for p in own] for u in range(5)]) for own in places]
     specs = [dataset.element_spec for dataset in inputs]
-    trainer = Trainer(task, line_config(), devices, specs, compiled=compiled)
+    trainer = Trainer(task, line_config(), towers_of(task, devices, compiled), specs)
     for batches in zip(*inputs, strict=True):
         trainer.update_once(batches)
     return [variable.numpy() for variable in trainer.model_variables]
@@ -315,8 +315,8 @@ def test_own_parts_note_what_the_default_notes():
     network = make_network()
     with recording() as towers, tower_scope("tower 0"):
         network(RegularGraph([[1], [0]], 1), tf.ones([2, 3]), 2)
-    names = ["step_1/message_sums", "step_1/hidden", "step_2/message_sums", "step_2/hidden"]
-    assert [activation.name for activation in towers["tower 0"].activations] == names
+    names = [name for name, _, _ in towers["tower 0"].tensors]
+    assert names == ["step_1/hidden", "step_2/hidden"]
 
 
 def test_one_trace_takes_sparse_graphs_of_all_sizes():

@@ -8,7 +8,7 @@ from rrn.config import Evaluate
 from rrn.tasks import Report, Results, Task
 from rrn.tasks.inputs import training_inputs
 from rrn.training.evaluation import Evaluator
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from tests.helpers import CPUS, line_config
 
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.training.checkpoints import Checkpoints, written_by
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 
 
@@ -24,7 +24,7 @@ def tracked(folder, trainer, every_updates=100, every_seconds=1000):
 
 
 def state(trainer):
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     variables = [*trainer.model_variables, *optimizer.variables, *trainer.averages.averages]
     return [trainer.update.numpy(), *(variable.numpy() for variable in variables)]
 

@@ -12,11 +12,10 @@ from rrn.config import replace
 from rrn.nn import network
 from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
-from rrn.training.machines import OneMachine, is_compiled
-from rrn.training.step import average, run_towers
-from rrn.training.trainer import Trainer
+from rrn.training.machines import OneMachine
+from rrn.training.step import Trainer, average, run_towers
 from tests.compare import assert_close
-from tests.helpers import CPUS, LineTask, line_config, load_config, make_trainer
+from tests.helpers import CPUS, LineTask, line_config, load_config, make_trainer, towers_of
 from tests.program import command, run_anew
 from tests.test_configs import DATA, read_once, shorten
 
@@ -113,13 +112,13 @@ def test_the_optimizer_is_compiled_where_all_variables_are():
         batch = task.make_batch(task.arrays, tf.range(6), LineRandom(), training=True)
         batch |= {"rows": tf.range(6), "examples": tf.range(6), "seed": tf.constant([1, 2])}
         specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, batch)
-        trainer = Trainer(task, config, CPUS[:1], [specs], compiled=compiled)
+        trainer = Trainer(task, config, towers_of(task, CPUS[:1], compiled), [specs])
         for _ in range(3):
             updates[compiled], finite = trainer.update_once([batch])
             assert finite
         ends[compiled] = [v.numpy() for v in (*trainer.model_variables, *trainer.averages.averages)]
         assert trainer.update == 3
-        kinds = {node.op for node in trainer.traced["train"].graph.as_graph_def().node}
+        kinds = {node.op for node in trainer.traced.graph.as_graph_def().node}
         assert ("ResourceApplyAdam" in kinds) is not compiled  # else it is in XLA's computation
     for ours, theirs in zip(ends[True], ends[False], strict=True):
         assert_close(ours, theirs, 1e-5)
@@ -135,15 +134,12 @@ class LineRandom:
 
 
 @pytest.mark.slow
-def test_a_shape_that_differs_is_said_and_not_compiled(request, caplog):
+def test_a_shape_that_differs_is_named(request):
     config, data, task = small_task(request, "babi")
     _, inputs = make_trainer(config, data, task, CPUS[:1])
     specs = [dataset.element_spec for dataset in inputs]
-    trainer = Trainer(task, config.train, CPUS[:1], specs, compiled=True)
-    assert caplog.text.count("Towers are not compiled: ") == 1
-    assert "which may differ from batch to batch" in caplog.text
-    _, finite = trainer.update_once([next(iter(inputs[0]))])
-    assert finite
+    with pytest.raises(ValueError, match="may differ from batch to batch; --jit=off"):
+        Trainer(task, config.train, towers_of(task, CPUS[:1], compiled=True), specs)
 
 
 @pytest.mark.slow
@@ -154,7 +150,9 @@ def test_evaluation_is_the_same(name, request):
     arrays, outputs = data.arrays("valid"), []
     for how in ({}, {"compiled": True}, {"compiled": True, "encodes_itself": True}):
         task.fixed_shapes = how.get("compiled", False)
-        evaluator = Evaluator(Report(task), config.evaluate, CPUS[:2], arrays, 0, 6, **how)
+        evaluator = Evaluator(
+            Report(task), config.evaluate, towers_of(task, CPUS[:2], **how), arrays, 0, 6
+        )
         outputs.append(evaluator.outputs())
     for found in outputs[1:]:
         assert found.keys() == outputs[0].keys()
@@ -193,7 +191,6 @@ def test_every_function_is_compiled_once(small_babi_h5, tmp_path):
 
 def test_towers_are_compiled_on_gpus_alone_unless_asked_for():
     gpus, cpus = ["/device:GPU:0", "/device:GPU:1"], CPUS[:2]
-    assert is_compiled("auto", gpus) and not is_compiled("auto", cpus)
-    assert is_compiled("on", cpus) and not is_compiled("off", gpus)
     assert OneMachine(gpus).compiled and not OneMachine(cpus).compiled
+    assert OneMachine(cpus, jit="on").compiled and not OneMachine(gpus, jit="off").compiled
     assert not os.environ.get("TF_XLA_FLAGS")  # nothing is kept where there is no GPU

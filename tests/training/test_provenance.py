@@ -2,11 +2,7 @@
 
 import types
 
-import pytest
-
-from rrn.distribute.devices import lacking_gpus
 from rrn.files.weights_file import Weights
-from rrn.hardware import missing_library
 from rrn.training.provenance import in_words, provenance, weights_in_words
 
 
@@ -30,7 +26,7 @@ def test_the_time_of_a_run_is_that_of_all_its_parts():
     ]
     found = made(["/device:CPU:0"], "cpu", lines)
     assert found["training_seconds"] == 32.0 and found["examples_per_second"] == 200.0
-    assert found["update"] == 30 and found["lacking"] is None
+    assert found["update"] == 30
     assert "Training took 0.5 minutes, at 200 examples/s." in in_words(found)
     others = made(["/device:CPU:0"], "cpu")
     assert "training_seconds" not in others and len(in_words(others)) == 3
@@ -61,32 +57,3 @@ def test_which_weights_are_evaluated_and_which_were_the_best():
         f"{known}; the best of 2 validations has 4 %, at 20."
     )
     assert said(lines, update=None) == ""
-
-
-@pytest.mark.parametrize(
-    ("flag", "devices"),
-    [("auto", ["/device:CPU:0"]), ("cpu:2", ["/device:CPU:0"]), ("0", ["/device:GPU:0"])],
-)
-def test_nothing_is_said_where_the_devices_are_those_that_were_asked_for(flag, devices):
-    assert lacking_gpus(flag, devices) is None
-
-
-def test_cpu_devices_that_stand_in_for_gpus_are_said_with_the_reason(monkeypatch):
-    reason = "libcuda.so.1: not found"
-    monkeypatch.setattr("rrn.distribute.devices.missing_library", lambda build, folder: reason)
-    found = made(["/device:CPU:0", "/device:CPU:1"], "0,1")
-    assert found["lacking"].startswith(
-        "TensorFlow sees no GPU (libcuda.so.1: not found): --devices=0,1 ran as 2 logical CPU"
-    )
-
-
-def test_the_first_library_that_is_needed_and_cannot_be_opened_is_named(monkeypatch):
-    def opened(name, folder):
-        return ("", "not found") if name.startswith(("libcublas", "libnccl")) else (name, "")
-
-    build = {"cuda_version": "12.5.1", "cudnn_version": "9"}
-    monkeypatch.setattr("rrn.hardware.open_library", opened)
-    assert missing_library(build, "tensorflow") == "libcublas.so.12: not found"
-    monkeypatch.setattr("rrn.hardware.open_library", lambda name, folder: (name, ""))
-    assert missing_library(build, "tensorflow") is None
-    assert missing_library({}, "tensorflow") == "this TensorFlow is built without CUDA"

@@ -7,12 +7,12 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.sudoku import Sudoku
-from rrn.training.segments import Pool
-from rrn.training.trainer import Trainer
-from rrn.training.worker_updates import AsynchronousTowers, AsynchronousUpdates, FirstGradients
+from rrn.training.segments import CarriedBatch
+from rrn.training.step import Trainer
+from rrn.training.worker_updates import AsynchronousUpdates, FirstGradients
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
-from tests.helpers import CPUS, LineTask, line_config, load_config
+from tests.helpers import CPUS, LineTask, line_config, load_config, towers_of
 
 
 class CountingTask:
@@ -31,7 +31,7 @@ def counting_pool(sizes):
         }
         for size in sizes
     ]
-    return Pool(CountingTask(), sum(sizes), CPUS[: len(sizes)], specs)
+    return CarriedBatch(CountingTask(), sum(sizes), CPUS[: len(sizes)], specs)
 
 
 def counting_update(pool, sizes, update, solved, **limits):
@@ -117,13 +117,13 @@ def sudoku_trainer(num_devices, first_update=0, compiled=False, **fields):
     task, arrays = Sudoku(config.model), sudoku_arrays()
     inputs = training_inputs(task, arrays, 6, num_devices, 0, first_update)
     specs = [dataset.element_spec for dataset in inputs]
-    trainer = Trainer(task, config.train, CPUS[:num_devices], specs, compiled=compiled)
+    trainer = Trainer(task, config.train, towers_of(task, CPUS[:num_devices], compiled), specs)
     return trainer, [iter(dataset) for dataset in inputs]
 
 
 def carried(trainer):
     """The pool's examples and states, whole."""
-    variables = trainer.pool._examples, trainer.pool._state, trainer.pool._segments
+    variables = trainer.carried._examples, trainer.carried._state, trainer.carried._segments
     return [tf.convert_to_tensor(variable).numpy() for variable in tf.nest.flatten(variables)]
 
 
@@ -164,21 +164,21 @@ def test_a_segment_goes_on_where_the_last_one_ended():
         1, learning_rate=0.0, segments={"max_segments": 3, "leave_probability": 0.0}
     )
     trainer.train(inputs, tf.constant(2))
-    examples = trainer.pool._examples
+    examples = trainer.carried._examples
     task, puzzle = trainer.task, tf.convert_to_tensor(examples["puzzle"])
     state = task.initial_state(6)
     _, expected = task.logits(task.encode({}), puzzle, 4, state)
-    assert_close(trainer.pool._state.hidden, expected.hidden, 1e-5)
-    assert_close(trainer.pool._state.cell, expected.cell, 1e-5)
-    assert trainer.pool._state.started.numpy().all()
-    assert (trainer.pool._segments.numpy() == 2).all()
+    assert_close(trainer.carried._state.hidden, expected.hidden, 1e-5)
+    assert_close(trainer.carried._state.cell, expected.cell, 1e-5)
+    assert trainer.carried._state.started.numpy().all()
+    assert (trainer.carried._segments.numpy() == 2).all()
 
 
 def test_one_segment_is_training_without_a_pool():
     assert load_config("sudoku.py").train.stages[0].segments is None
     task = LineTask()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    assert Trainer(task, line_config(batch_size=6), CPUS[:1], specs).pool is None
+    assert Trainer(task, line_config(batch_size=6), CPUS[:1], specs).carried is None
 
 
 def test_what_cannot_be_carried_is_named():
@@ -188,17 +188,16 @@ def test_what_cannot_be_carried_is_named():
         Trainer(task, line_config(batch_size=6, segments={"max_segments": 2}), CPUS[:1], specs)
     specs = [{"rows": tf.TensorSpec([4], tf.int32), "words": tf.TensorSpec([None], tf.int32)}]
     with pytest.raises(ValueError, match=r"for each of the 4 examples; words is TensorSpec"):
-        Pool(CountingTask(), 4, CPUS[:1], specs)
+        CarriedBatch(CountingTask(), 4, CPUS[:1], specs)
 
 
 def test_workers_that_do_not_wait_cannot_carry_examples():
     trainer, _ = sudoku_trainer(1)
     for make in (
         lambda: FirstGradients(trainer, 1),
-        lambda: AsynchronousUpdates(trainer, None, 2, {}, 0),
-        lambda: AsynchronousTowers(trainer, {}, 0),
+        lambda: AsynchronousUpdates(trainer, {}, 0),
     ):
-        with pytest.raises(ValueError, match="carried examples need synchronous updates"):
+        with pytest.raises(ValueError, match="they need synchronous updates"):
             make()
 
 

@@ -20,9 +20,8 @@ from rrn.training import Request, setup
 from rrn.training.evaluate import evaluate
 from rrn.training.files import Files
 from rrn.training.stages import Plan
-from rrn.training.step import add_l2, average, run_towers
+from rrn.training.step import Trainer, add_l2, average, run_towers
 from rrn.training.train import train
-from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
@@ -237,17 +236,16 @@ def contest():
 def test_every_stage_changes_its_variables_and_slots_alone(contest):
     trainer, iterators = contest
     trainer.update.assign(0)
-    slots = {
-        stage.name: [v for o in stage.objectives for v in (*o.optimizer.m, *o.optimizer.v)]
-        for stage in trainer.plan.stages
-    }
-    everything = [*trainer.model_variables, *itertools.chain(*slots.values())]
     for stage in trainer.plan.stages:
-        before = values(everything)
+        trainer.begin_stage()
+        slots = [v for optimizer in trainer.optimizers for v in (*optimizer.m, *optimizer.v)]
+        held = {v.ref() for v in trainer.variables}  # what a checkpoint holds
+        assert held == {v.ref() for v in (*trainer.model_variables, *slots, trainer.update)}
+        before = values([*trainer.model_variables, *slots])
         means, bad_update = trainer.train(iterators, tf.constant(stage.num_updates))
         assert bad_update == -1
         changed = {r for r, old in before.items() if (old != r.deref().numpy()).any()}
-        assert changed == {v.ref() for v in (*stage.trained(), *slots[stage.name])}
+        assert changed == {v.ref() for v in (*stage.trained(), *slots)}
         assert ("verdict" in means) == (stage.name != "fit") and "y" in means
         losses = {objective.loss for objective in stage.objectives}
         assert {n.partition("/")[0] for n in means if n.endswith("/loss")} == losses
@@ -291,9 +289,6 @@ def test_a_stage_may_set_what_the_loss_takes():
 def test_schedules_and_bias_correction_count_the_stages_own_updates(contest):
     trainer, iterators = contest
     judge, both = trainer.plan.stages[1:]
-    for objective in judge.objectives:
-        for slot in (*objective.optimizer.m, *objective.optimizer.v):
-            slot.assign(tf.zeros_like(slot))
     trainer.update.assign(judge.first)
     before = trainer.task.network.judge.w.numpy()
     means, _ = trainer.train(iterators, tf.constant(1))
@@ -378,7 +373,7 @@ class LineData:
 def config():
     """The contest's."""
     train = contest_config(
-        checkpoint_every_updates=4, log_every_updates=2, evaluate_every_updates=10
+        checkpoint_every_updates=5, log_every_updates=2, evaluate_every_updates=10
     )
     return settings.Experiment(
         model=ContestModel(),

@@ -21,8 +21,8 @@ from rrn.training.files import read_files
 from rrn.training.machines import make_machines
 from rrn.training.setup import set_up
 from rrn.training.stages import stage_names
+from rrn.training.step import Trainer
 from rrn.training.train import Training
-from rrn.training.trainer import Trainer
 from rrn.training.workdir import Workdir
 from tests.helpers import CPUS, LineTask, line_batches, line_config, load_config, make_small
 
@@ -136,9 +136,8 @@ def line_training(folder, evaluate, make_updates, **fields):
     setup = types.SimpleNamespace(
         about={"config": "line"},
         identity={"config": "line"},
-        compiled=False,
         inputs=lambda arrays, num_done, **settings: None,
-        machines=types.SimpleNamespace(evaluation_devices=CPUS[:1]),
+        machines=types.SimpleNamespace(evaluation_devices=CPUS[:1], compiled=False),
         request=types.SimpleNamespace(config=types.SimpleNamespace(train=config), profile=0),
         data=None,
         stages=stage_names(config),

@@ -11,8 +11,7 @@ from rrn.config import Cosine, Evaluate, replace
 from rrn.tasks import Report, create_report
 from rrn.tasks.inputs import evaluation_inputs, training_inputs
 from rrn.training.evaluation import Evaluator, spread
-from rrn.training.step import average, run_towers
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer, average, run_towers
 from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
 
 
@@ -33,7 +32,7 @@ def gradients_of(trainer, batches):
 
 
 def values(trainer):
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     return [v.numpy() for v in (*trainer.model_variables, *optimizer.m, *optimizer.v)]
 
 
@@ -74,7 +73,7 @@ def test_variables_that_hold_a_number_that_is_not_finite_are_named():
     trainer, iterators = line_trainer([[[0, 1]] * 3], ema_decay=0.9)
     trainer.train(iterators, tf.constant(1))
     assert trainer.not_finite() == []
-    optimizer = trainer.plan.stages[0].objectives[0].optimizer
+    optimizer = trainer.optimizers[0]
     spoilt = [trainer.model_variables[0], optimizer.v[1], trainer.averages.averages[2]]
     for variable, bad in zip(spoilt, [np.nan, np.inf, -np.inf], strict=True):
         variable.scatter_nd_update([[0] * variable.shape.rank], [bad])

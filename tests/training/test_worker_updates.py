@@ -1,7 +1,6 @@
 """What updates of workers and of devices count and drop, in this process."""
 
 import threading
-import types
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,10 +9,8 @@ import tensorflow as tf
 
 from rrn.tasks.inputs import training_inputs
 from rrn.training.machines import OneMachine
-from rrn.training.step import apply, average, run_tower
-from rrn.training.trainer import Trainer
+from rrn.training.step import Trainer, apply, average, run_tower
 from rrn.training.worker_updates import (
-    AsynchronousTowers,
     AsynchronousUpdates,
     FirstGradients,
     count_up,
@@ -57,9 +54,8 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
             trainer.update.assign_add(3)
             return next(batches)
 
-    updates = types.SimpleNamespace(trainer=trainer)
-    stage = trainer.plan.stages[0]
-    update = tf.function(lambda: AsynchronousUpdates._update(updates, stage, 0, Others()))
+    updates = AsynchronousUpdates(trainer, {}, 0)
+    update = tf.function(lambda: updates._update(0, Others()))
     for begun in (0, 4):
         _, finite, number, staleness = update()
         assert finite and number == begun + 3 and staleness == 3
@@ -71,7 +67,7 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
 
 def test_one_device_without_waiting_makes_the_updates_of_its_own_batches():
     trainer, inputs = make(1)
-    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
     updates.use(inputs, {})
     means, bad_update = updates.train(3)
     assert trainer.update == 3 and bad_update == -1
@@ -87,7 +83,7 @@ def test_one_device_without_waiting_makes_the_updates_of_its_own_batches():
 def test_two_devices_update_by_themselves_with_batches_of_their_own():
     """A barrier lets both read the variables before either changes them."""
     trainer, inputs = make(2)
-    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
     updates.use(inputs, {})
     barrier, seen = threading.Barrier(2), [[], []]
 
@@ -135,7 +131,7 @@ def test_devices_that_do_not_wait_learn():
 
 def test_a_loss_that_is_not_finite_is_told_with_the_first_update_that_has_it():
     trainer, inputs = make(2)
-    updates = AsynchronousTowers(trainer, trainer.task.arrays, 0)
+    updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
     updates.use(inputs, {})
     assert updates.train(4)[1] == -1
     shard = trainer.model_variables[0]
@@ -176,7 +172,8 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
     The expected update is made of the gradients of the batches that were taken.
     """
     trainer, updates = first_gradients[5]
-    taken, make_gradients = [], updates._gradients[trainer.plan.stages[0].name]
+    assert updates._begins_stage()
+    taken, traced = [], updates._on_each_tower(updates._tower)
 
     def noting(number, function):
         def gradients(iterator):
@@ -185,11 +182,10 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
 
         return gradients
 
-    updates._gradients[trainer.plan.stages[0].name] = [
-        noting(number, function) for number, function in enumerate(make_gradients)
-    ]
+    updates._gradients = [noting(number, function) for number, function in enumerate(traced)]
+    updates._apply = tf.function(updates._update, autograph=False)
     means, bad_update = updates.train(1)
-    updates._gradients[trainer.plan.stages[0].name] = make_gradients
+    updates._gradients = traced
     assert trainer.update == 1 and bad_update == -1 and means["gradients_dropped"] == 0
     assert len(taken) == 5 and set(taken) == {0, 1} and updates._further == 0
     assert updates.batch_size == 5 * BATCH_SIZE / 2
@@ -199,7 +195,7 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
         for batch in inputs[number].take(taken.count(number)):
             towers.append(run_tower(expected, stage, number, batch))
     counts = [BATCH_SIZE // 2] * 5
-    apply(expected, stage, *average(stage, towers, counts)[:2], expected.update)
+    apply(expected, *average(stage, towers, counts)[:2], expected.update)
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
     updates.train(4)
     assert trainer.update == 5 and updates._results.empty()

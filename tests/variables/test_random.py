@@ -87,3 +87,11 @@ def test_dropout_weights_are_0_or_scaled_up_and_their_mean_is_1(keep):
 def test_with_probability_1_everything_is_kept():
     draws = tf.constant([0.0, 0.5, 0.999999])
     np.testing.assert_array_equal(dropout_weights(draws, 1.0), [1, 1, 1])
+
+
+@pytest.mark.parametrize("shape", [[], [3], [4, 2], [0], [301]])
+def test_each_examples_own_draws_are_those_of_its_seed(shape):
+    """As TensorFlow draws them for one seed at a time."""
+    seed, rows = tf.constant([-3, 2**31 - 1]), [5, 0, 7, -1, 2**40]
+    expected = [uniform(fold_in(seed, 4, row), shape) for row in rows]
+    np.testing.assert_array_equal(ExampleRandom(seed, rows).uniform(shape, 4), expected)

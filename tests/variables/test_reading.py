@@ -1,12 +1,14 @@
 """A variable is read once per scope, and gradients flow through what the scope keeps."""
 
+import contextlib
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.distribute.sharded_variable import ShardedVariable as PartitionedVariable
 
-from rrn import RecurrentRelationalNetwork, SparseGraph
+from rrn import MLP, RecurrentRelationalNetwork, SparseGraph
 from rrn.variables.reading import read, reading_scope
 
 
@@ -105,3 +107,24 @@ def test_a_network_of_many_steps_reads_every_variable_once(compute_dtype):
     assert count_reads(in_a_scope, 4) == len(network.variables)
     assert set(counts.values()) == {1}
     assert count_reads(without, 4) > count_reads(without, 1) >= len(network.variables)
+
+
+def test_modules_under_tensorflows_own_partitioners_are_read_whole():
+    def cut(next_creator, initial_value, **options):
+        value = initial_value() if callable(initial_value) else initial_value
+        if value.shape[0] < 2:
+            return next_creator(initial_value=value, **options)
+        parts = tf.split(value, [1, value.shape[0] - 1])
+        return PartitionedVariable([next_creator(initial_value=part) for part in parts])
+
+    results, x = [], tf.ones([2, 3])
+    for scope in (contextlib.nullcontext(), tf.variable_creator_scope(cut)):
+        tf.random.set_seed(0)
+        with scope:
+            mlp = MLP([3, 4, 2])
+        with tf.GradientTape() as tape, reading_scope():
+            loss = tf.reduce_sum(mlp(x) ** 2)
+        gradients = tape.gradient(loss, mlp.trainable_variables)
+        assert all(gradient is not None for gradient in gradients)
+        results.append((loss, len(gradients)))
+    assert results[0][0] == results[1][0] and results[1][1] == 2 * results[0][1]

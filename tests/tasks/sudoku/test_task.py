@@ -344,9 +344,8 @@ def trained(data):
             variable.assign(value)
         metrics, finite = trainer.update_once([next(iter(dataset)) for dataset in inputs])
         assert finite
-        (objective,) = trainer.plan.stages[0].objectives
         # Adam's m is now a tenth of the gradient.
-        return trainer, metrics, [10.0 * m.numpy() for m in objective.optimizer.m], towers
+        return trainer, metrics, [10.0 * m.numpy() for m in trainer.optimizers[0].m], towers
 
     return {"one": train(CPUS[:1]), "two": train(CPUS[1:3])}
 
@@ -364,7 +363,7 @@ def test_two_devices_equal_one(trained):
 
 def test_embeddings_live_on_the_cpu_and_products_run_on_the_towers(trained):
     trainer, _, _, towers = trained["two"]
-    counts = products_by_device(trainer.traced["train"])
+    counts = products_by_device(trainer.traced)
     assert counts.keys() == {"CPU:1", "CPU:2"} and counts["CPU:1"] == counts["CPU:2"] > 0
     assert {short_device(variable.device) for variable in trainer.model_variables} == {"CPU:0"}
     for tower in towers.values():

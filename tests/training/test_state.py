@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.tasks.inputs import draw_by_group, training_inputs
+from rrn.tasks.inputs import Groups, training_inputs
 from rrn.tasks.report import Results
 from rrn.training import Request, run
-from rrn.training.sampling import Sampler, shares_by_error
-from rrn.training.trainer import Trainer
+from rrn.training.state import Sampler, shares_by_error
+from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from tests.helpers import CPUS, LineTask, line_config, load_config, make_small
 
@@ -46,30 +46,31 @@ def test_results_without_errors_of_groups_are_refused():
 def test_draws_have_the_shares_and_are_even_within_a_group():
     groups = np.array([7, 3, 7, 7, 3, 5] * 2)
     shares = {3: 0.6, 5: 0.3, 7: 0.1}
-    drawn = draw_by_group(groups, shares, [1, 2], 60_000).numpy()
+    drawn = Groups(groups).draw(shares, [1, 2], 60_000).numpy()
     counts = np.bincount(drawn, minlength=12)
     expected = np.array([shares[g] / np.sum(groups == g) for g in groups]) * 60_000
     assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
-    np.testing.assert_array_equal(drawn, draw_by_group(groups, shares, [1, 2], 60_000).numpy())
-    only = draw_by_group(groups, {3: 0.0, 5: 1.0, 7: 0.0}, [1, 2], 100).numpy()
+    only = Groups(groups).draw({3: 0.0, 5: 1.0, 7: 0.0}, [1, 2], 100).numpy()
     assert set(only) == {5, 11}
 
 
 def test_the_batches_of_several_devices_are_those_of_one():
     task, shares = GroupedLine(), {0: 0.9, 1: 0.1}
-    drawn = []
+    drawn, groups = [], Groups(task.groups(task.arrays))
     for num_devices in (1, 3):
-        inputs = training_inputs(task, task.arrays, 60, num_devices, 0, 5, shares=shares)
+        args = task, task.arrays, 60, num_devices, 0, 5
+        inputs = training_inputs(*args, groups=groups, shares=shares)
         parts = [next(iter(dataset))["examples"].numpy() for dataset in inputs]
         drawn.append(np.concatenate(parts))
     np.testing.assert_array_equal(*drawn)
     assert np.mean(task.arrays["kind"].numpy()[drawn[0]] == 0) > 0.7
 
 
-def grouped_trainer(**fields):
+def grouped_trainer(first_update=0, **fields):
     task = GroupedLine()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    return Trainer(task, line_config(batch_size=6, **fields), CPUS[:1], specs, task.arrays)
+    args = task, line_config(batch_size=6, **fields), CPUS[:1], specs, task.arrays
+    return Trainer(*args, first_update=first_update)
 
 
 def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
@@ -81,9 +82,10 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     assert trainer.shares() is None
     trainer.sampler.take(results_of({0: 30.0, 1: 10.0}))
     trainer.update.assign(2)
+    trainer.begin_stage()
     assert trainer.shares() == pytest.approx({0: 0.7, 1: 0.3})
     path = tf.train.Checkpoint(trainer=trainer).save(str(tmp_path / "state"))
-    resumed = grouped_trainer(stages=stages)
+    resumed = grouped_trainer(stages=stages, first_update=2)
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == trainer.shares()
 
