@@ -32,7 +32,7 @@ from rrn.config_file import read_config
 from rrn.data_prep.__main__ import main as data_prep
 from rrn.data_prep.failures import exit_status
 from rrn.models import publish
-from tests.helpers import ROOT, parse_tf_config
+from tests.helpers import ROOT
 
 SECONDS, MEMORY = 60, 4 << 30  # what takes more is a fault
 GOOD = SAME, ERROR, OTHER = "same result", "one error line", "another right input"

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import runpy
 from typing import ClassVar
 
 import h5py
@@ -26,7 +27,7 @@ from rrn.training.workdir import Workdir
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_batches, line_config
-from tests.test_docs import python_of, run
+from tests.test_docs import blocks_of
 
 
 class ContestOptions(Settings):
@@ -501,7 +502,9 @@ def test_another_plan_is_another_config(config, tmp_path):
 
 def test_the_python_of_stages_md_runs(tmp_path, monkeypatch, capsys):
     """Each stage lowers its loss; the discriminator's leaves the generator as it is."""
-    run(python_of("docs/guide/stages.md"), tmp_path, monkeypatch)
+    (tmp_path / "code.py").write_text("\n".join(blocks_of("docs/guide/stages.md", "python")))
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("code.py")
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["fit", "judge", "both"]
     pairs = [zip(line[1::2], map(float, line[2::2]), strict=True) for line in lines]
