@@ -11,10 +11,10 @@ import argparse
 
 import numpy as np
 import tensorflow as tf
+from rrn.tasks.sudoku.application.solving import Solver
 
 from benchmarks import machine, timing
 from rrn.data_prep.progress import Progress
-from rrn.tasks.sudoku.application.solving import Solver
 from rrn.tasks.sudoku.candidates import BOXES
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW
 

@@ -12,11 +12,11 @@ import time
 
 import numpy as np
 import tensorflow as tf
+from rrn.tasks.sudoku.application.boards import is_solution, likeliest
+from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 from benchmarks import machine, timing
 from rrn.data_prep.sudoku.reading import read_files
-from rrn.tasks.sudoku.application.boards import is_solution, likeliest
-from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 
 def all_steps(solver):

@@ -13,12 +13,12 @@ import argparse
 
 import numpy as np
 import tensorflow as tf
+from rrn.tasks.sudoku.application.boards import is_solution, likeliest
+from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 from benchmarks import machine, timing
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import read_files
-from rrn.tasks.sudoku.application.boards import is_solution, likeliest
-from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 WRONG_OF_SURE = 1e-4
 

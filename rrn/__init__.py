@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rrn.nn.network import RecurrentRelationalNetwork, RecurrentState
     from rrn.nn.node_updates import NodeUpdate
     from rrn.nn.sentences import SentenceEncoder, prefix_tree
-    from rrn.tasks.sudoku.application.solving import solve_sudoku
+    from rrn.tasks.sudoku.solving import solve_sudoku
 
 __all__ = [
     "MLP",
@@ -77,6 +77,6 @@ __getattr__ = lazy_names(
     __all__,
     [
         *("nn.graphs", "nn.layers", "nn.cells", "nn.aggregation", "nn.messages", "nn.node_updates"),
-        *("nn.network", "nn.sentences", "models.saved", "tasks.sudoku.application.solving"),
+        *("nn.network", "nn.sentences", "models.saved", "tasks.sudoku.solving"),
     ],
 )

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.tasks.sudoku.candidates import NEVER, num_digits, unit_neighbours
-from rrn.tasks.sudoku.settings import Model
+from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.variables.reading import reading_scope
 from tests.compare import assert_close, names_and_shapes, randomize
