@@ -13,12 +13,11 @@ import argparse
 
 import numpy as np
 import tensorflow as tf
-from rrn.tasks.sudoku.application.boards import is_solution, likeliest
-from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
 
 from benchmarks import machine, timing
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import read_files
+from rrn.tasks.sudoku.solving import BATCH, Solver, is_solution, likeliest
 
 WRONG_OF_SURE = 1e-4
 
@@ -38,7 +37,7 @@ def think(solver, puzzles):
         segments = []
         for _ in range(solver.num_steps // solver.segment_steps):
             beliefs, state = segment(boards, state)
-            digits, confidence = likeliest(beliefs.numpy()[: len(part)])
+            digits, confidence = likeliest(beliefs[: len(part), :, -1].numpy())
             segments.append((is_solution(part, digits), confidence.min(axis=1)))
         batches.append([np.stack(values) for values in zip(*segments, strict=True)])
         progress.show(min(start + BATCH, len(puzzles)))
@@ -106,7 +105,7 @@ def main():
     parser.add_argument("--figure", help="draw the shares into this file")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
-    solver = Solver(find_weights(arguments.weights), arguments.steps, compute_dtype="bfloat16")
+    solver = Solver(arguments.weights, arguments.steps, compute_dtype="bfloat16")
     confidence = arguments.confidence
     if arguments.calibrate:
         others = read_puzzles(arguments.calibrate, arguments.count)

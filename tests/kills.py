@@ -72,8 +72,6 @@ def start(words: list, log: Path) -> multiprocessing.Process:
         sys.argv = [str(word) for word in words]
         if words[0] == "main.py":
             runpy.run_path(words[0], run_name="__main__")
-        elif words[0] == "sudoku":
-            runpy.run_module("rrn.tasks.sudoku", run_name="__main__", alter_sys=True)
         else:
             sys.exit(data_prep(sys.argv[1:]))
 

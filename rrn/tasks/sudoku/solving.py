@@ -137,7 +137,7 @@ class Solver:
 
     def segment(
         self, puzzles: np.ndarray | tf.Tensor, state: RecurrentState
-    ) -> tuple[tf.Tensor, RecurrentState | None]:
+    ) -> tuple[tf.Tensor, RecurrentState]:
         """Makes the next `segment_steps` steps on boards, int32 `[n, 81]`.
 
         Args:
@@ -149,6 +149,7 @@ class Solver:
         with reading_scope():
             encoded = self.task.encode({})
             logits, after = self.task.logits(encoded, puzzles, self.segment_steps, state)
+        assert after is not None
         return tf.nn.softmax(logits), after
 
     def beliefs(self, puzzle: np.ndarray) -> np.ndarray:
@@ -203,4 +204,5 @@ class Solver:
                 yielded += 1
             if ready:
                 counts = count_solutions(puzzles[yielded - len(ready) : yielded])
-                yield Solutions(*map(np.stack, zip(*ready, strict=True)), counts)
+                digits, confidence, valid = map(np.stack, zip(*ready, strict=True))
+                yield Solutions(digits, confidence, valid, counts)

@@ -80,7 +80,7 @@ def test_the_lines_of_a_list_go_to_the_output_or_into_a_file(
         ([BLANK, "--steps=1", "--out=none/x.gif"], "none/x.gif"),
         (["setup.cfg", "--out=x.gif"], "PUZZLE (no such file)"),
         (["pyproject.toml"], "pyproject.toml, line 1: "),
-        (["..1"], "PUZZLE (no such file): '..1' has 3 characters; expected 81"),
+        (["..1"], "PUZZLE (no such file), line 1: '..1' has 3 characters"),
         ([f"{BLANK}\n{BLANK}"], "PUZZLE: there are 2; expected one, or a FILE"),
         ([f"11{BLANK[2:]}"], "the digit 1 is twice in a row"),
     ],
