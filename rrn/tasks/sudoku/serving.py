@@ -11,7 +11,8 @@ import numpy as np
 
 from rrn.data_prep.sudoku.reading import read_puzzles
 from rrn.data_prep.sudoku.solver import count_solutions
-from rrn.pages import Example, Step, as_json, render
+from rrn.pages import Example, Step, render
+from rrn.pages.rendering import as_json
 from rrn.tasks.sudoku.marks import belief_marks, board_marks
 from rrn.tasks.sudoku.solving import is_solution, likeliest, verdict
 
