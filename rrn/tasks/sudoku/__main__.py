@@ -43,11 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     if (arguments.puzzle is None) == (arguments.serve is None):
         parser.error("expected a PUZZLE of 81 characters, a FILE, or --serve")
-    try:
-        return exit_status(lambda: run(arguments))
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        return 130
+    return exit_status(lambda: run(arguments))
 
 
 def run(arguments: argparse.Namespace) -> None:
