@@ -192,7 +192,7 @@ def bucket_ends(sizes: tf.Tensor, largest: Sequence[int], shares: int | None) ->
 
 
 def lay_out(
-    sizes: tf.Tensor, largest: Sequence[int], ends: tf.Tensor | Sequence[int]
+    sizes: tf.Tensor, largest: Sequence[int], ends: tf.Tensor | Sequence[int | None]
 ) -> tuple[tuple[tf.Tensor, ...], tf.Tensor, tf.Tensor]:
     """Gives every question of a bucket as many nodes as the bucket's largest has.
 
