@@ -2,7 +2,7 @@
 
     python -m benchmarks.babi_towers [--devices cpu:2] [--updates 1500]
 
-main.py trains `configs/babi.py:plain` twice for so many updates, with --sync and with --nosync. An
+main.py trains `configs/babi.py` twice, with --sync and with --nosync. An
 update is of one batch either way, so both read as many questions. The two runs take turns: one is
 stopped (SIGSTOP) while the other goes on, so that both meet the same state of a shared machine.
 Rates are of the turns in which both trained, and by processor time as well.
@@ -28,6 +28,8 @@ TURN_SECONDS = 15.0
 POLL_SECONDS = 0.05
 START_SECONDS = 600.0  # in which a run must have made its first updates
 SETTINGS = {
+    "train.batch_size": 128,
+    "train.learning_rate": 1e-3,
     "model.compute_dtype": "float32",
     "train.log_every_updates": 25,
     "train.validation_examples": 2_000,
@@ -46,7 +48,7 @@ class Run:
             "train.evaluate_every_updates": arguments.updates,
             "evaluate.examples": arguments.examples,
         }
-        command = [sys.executable, "main.py", "--config=configs/babi.py:plain", f"--{way}"]
+        command = [sys.executable, "main.py", "--config=configs/babi.py", f"--{way}"]
         command += [f"--devices={arguments.devices}", f"--workdir={self.folder}"]
         command += [f"--config.{field}={value}" for field, value in fields.items()]
         print(" ".join(command[1:]), flush=True)

@@ -170,6 +170,7 @@ def parse_main(arguments):
     assert all((ROOT / file).exists() for file in files)
 
 
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_every_command_parses(words, monkeypatch):
     monkeypatch.chdir(ROOT)
