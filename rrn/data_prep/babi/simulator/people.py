@@ -92,9 +92,8 @@ def ask_where_actor(tale: Tale, world: World, clause: Clause) -> bool:
 def ask_whether_there(tale: Tale, world: World, clause: Clause) -> bool:
     """Asks "Is Mary in the garden?". The answer is yes, no, or maybe.
 
-    It is maybe if the garden is one of two places where she may be. If the last fact about her
-    place says where she is not, the question names that place. Otherwise half of the questions name
-    the place where she is.
+    If the last fact about her place says where she is not, the question names that place. Otherwise
+    half of the questions name the place where she is.
     """
     if clause.verb in ("get", "drop"):
         return False
@@ -283,14 +282,19 @@ def timeline_story(dice: Dice) -> Tale:
     fact_of: dict[tuple[str, int], int] = {}
     happened, untold = [], []
     while len(tale.questions) < NUM_QUESTIONS:
-        for _ in range(2):
-            untold.append(_next_move(dice, paths))
+        for _ in range(2):  # somebody goes to another place at his next time
+            actor = dice.pick([a for a, path in paths.items() if len(path) < len(TIMES)])
+            path = paths[actor]
+            path.append(dice.other(TOWN, than=path[-1] if path else ""))
+            untold.append((actor, len(path) - 1))
         happened += untold[-2:]
         visit = _visit_to_ask(dice, paths, happened[-WINDOW:])
         if visit is None:
             continue
         for actor, time in dice.cycled(untold):
-            fact_of[actor, time] = tale.tell(_timed(dice, actor, paths[actor][time], TIMES[time]))
+            move, when = f"{actor} {dice.pick(GO)} the {paths[actor][time]}", TIMES[time]
+            timed = f"{move} {when}." if dice.chance(0.5) else f"{when.capitalize()} {move}."
+            fact_of[actor, time] = tale.tell(timed)
         untold = []
         actor, time = visit
         tale.ask(
@@ -301,14 +305,6 @@ def timeline_story(dice: Dice) -> Tale:
     return tale
 
 
-def _next_move(dice: Dice, paths: dict[str, list[str]]) -> tuple[str, int]:
-    """Lets somebody go to another place at his next time, and returns who and when."""
-    actor = dice.pick([a for a, path in paths.items() if len(path) < len(TIMES)])
-    path = paths[actor]
-    path.append(dice.other(TOWN, than=path[-1] if path else ""))
-    return actor, len(path) - 1
-
-
 def _visit_to_ask(
     dice: Dice, paths: dict[str, list[str]], moves: list[tuple[str, int]]
 ) -> tuple[str, int] | None:
@@ -317,8 +313,3 @@ def _visit_to_ask(
         (a, time) for a, time in moves if time and paths[a][time] not in paths[a][time + 1 :]
     ]
     return dice.pick(askable) if askable else None
-
-
-def _timed(dice: Dice, actor: str, place: str, time: str) -> str:
-    move = f"{actor} {dice.pick(GO)} the {place}"
-    return f"{move} {time}." if dice.chance(0.5) else f"{time.capitalize()} {move}."
