@@ -146,14 +146,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _check_options(args):
     simulated = args.source == "simulated"
-    for name, least in {"seed": 0, "stories": 1}.items():
-        if getattr(args, name) is not None and getattr(args, name) < least:
-            raise DataError(f"--{name} {getattr(args, name)}: at least {least} is needed")
     if (simulated or args.supplement) and not args.folder.startswith("en"):
-        raise DataError(
-            f"--folder {args.folder}: its stories are not in plain English, as simulated and"
-            " supplemented ones are"
-        )
+        raise DataError(f"--folder {args.folder}: only its stories would not be in plain English")
     for name in ("supplement", "sha256") if simulated else ("stories",):
         if getattr(args, name) is not None:
             raise DataError(f"--{name} does not go with --source {args.source}")
@@ -223,5 +217,4 @@ def _encode_split(
 
 
 def _starts(lengths):
-    """Where each of the consecutive runs starts, and where the last one ends."""
     return np.cumsum([0, *lengths], dtype=np.int32)

@@ -43,10 +43,7 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
             if name.startswith(f"{split}/")
         }
         _check_split(split, own, len(tokens), len(words))
-    verified.append(
-        "questions in order of task and story, with answers of the vocabulary, facts of their"
-        " story, and supporting facts, if known, that are told before them"
-    )
+    verified.append("questions in order of task and story, with facts told before them")
     return verified
 
 

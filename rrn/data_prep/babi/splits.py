@@ -70,8 +70,6 @@ def collect(
     Args:
       members: the archive's files by name.
       source: names the archive in error messages.
-      folder: the archive's folder to read, one of `FOLDERS`.
-      supplement: what --supplement says.
       seed: of simulated stories.
 
     Returns:
@@ -79,8 +77,7 @@ def collect(
       file, a sentence each.
 
     Raises:
-      DataError: the folder has no files, a file is missing, there are two files of one task and
-        split, or a file is malformed.
+      DataError: a file is missing or malformed, or two are of one task and split.
     """
     parsed = _parse_folder(members, folder)
     if not parsed:
@@ -127,21 +124,17 @@ def collect(
 def simulate_all(
     tasks: Sequence[int], folder: str, seed: int, num_stories: int | None
 ) -> dict[str, list[Story]]:
-    """Returns simulated stories of each split, in order of task.
+    """Returns simulated stories of each split of a folder, in order of task.
 
-    If a task has few different stories, one story may occur in several splits, as it may in the
-    archive.
+    If a task has few different stories, one may occur in several splits, as in the archive.
 
     Args:
-      folder: the archive's folder, one of `FOLDERS`, whose splits are simulated.
       num_stories: the number of stories of each task for training; a tenth of it for validation and
         for test. None simulates about as many questions as the folder holds.
     """
     stories: dict[str, list[Story]] = {split: [] for split in SPLITS}
     for split, num_questions in FOLDERS[folder].items():
-        count = num_stories
-        if count and split != "train":
-            count = max(1, count // 10)
+        count = num_stories if split == "train" or not num_stories else max(1, num_stories // 10)
         for task in tasks:
             stories[split] += _simulate(task, split, num_questions, seed, count)
     return stories

@@ -113,20 +113,15 @@ def _split_number(line: str, last: int) -> tuple[int, str]:
 
 def _parse_fact(text: str) -> str:
     if not text.rstrip().endswith(tuple(FACT_ENDS)):
-        raise DataError(
-            f"{text!r} is neither a fact, which ends with '.', nor a question, its answer and its"
-            " supporting facts, separated by tabs"
-        )
+        raise DataError(f"{text!r} is no fact, which ends with '.', and no question with tabs")
     return _checked_sentence(text)
 
 
 def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     fields = text.split("\t")
     if len(fields) not in (2, 3):
-        raise DataError(
-            f"{text!r} has {len(fields)} fields separated by tabs; expected question, answer and"
-            " perhaps supporting facts"
-        )
+        what = f"{text!r} has {len(fields)} fields separated by tabs"
+        raise DataError(f"{what}; expected question, answer and perhaps supporting facts")
     question, answer, supporting = [*fields, ""][:3]
     if not question.rstrip().endswith(tuple(QUESTION_ENDS)):
         raise DataError(f"question {question!r} does not end with '?'")
@@ -137,10 +132,7 @@ def _parse_question(text: str, fact_at: Mapping[str, int]) -> Question:
     numbers = supporting.replace(",", " ").split()
     for number in numbers:
         if number not in fact_at:
-            raise DataError(
-                f"supporting fact {number!r} is not the line of an earlier fact of this story;"
-                f" expected {', '.join(fact_at)}"
-            )
+            raise DataError(f"supporting fact {number!r}; expected one of {', '.join(fact_at)}")
     return Question(
         text=_checked_sentence(question),
         answer=sys.intern(answer.strip()),

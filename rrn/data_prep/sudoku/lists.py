@@ -9,17 +9,13 @@ from rrn.data_prep import DataError
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import Puzzles, read_files
 from rrn.data_prep.sudoku.schema import FEWEST_GIVENS
-from rrn.data_prep.sudoku.solver import search
+from rrn.data_prep.sudoku.solver import solve
 
 BATCH = 8192  # puzzles solved between two reports of progress
 
 
-def read(paths: Sequence[Path], most_givens: int = 80) -> tuple[Puzzles, np.ndarray, np.ndarray]:
-    """Returns the puzzles of lists, their solutions, and how hard they are.
-
-    Returns:
-      puzzles: in the lists' order. solutions: [puzzles, 81] uint8. guesses: [puzzles] int64; see
-      `data_prep.sudoku.solver.search`.
+def read(paths: Sequence[Path], most_givens: int = 80) -> tuple[Puzzles, np.ndarray]:
+    """Returns the puzzles of lists, in their order, and their solutions `[puzzles, 81]` uint8.
 
     Raises:
       DataError: a list is not understood (see `read_files`), or a puzzle has fewer than 17 or more
@@ -32,13 +28,12 @@ def read(paths: Sequence[Path], most_givens: int = 80) -> tuple[Puzzles, np.ndar
         expected = f"expected {FEWEST_GIVENS} to {most_givens}"
         raise DataError(f"{puzzles.place(index)}: {givens[index]} givens; {expected}")
     solutions = np.empty_like(puzzles.digits)
-    guesses = np.empty(len(givens), np.int64)
     progress = Progress("solving", len(givens))
     for start in range(0, len(givens), BATCH):
         piece = slice(start, start + BATCH)
-        solutions[piece], counts, guesses[piece] = search(puzzles.digits[piece])
+        solutions[piece], counts = solve(puzzles.digits[piece])
         for index in np.flatnonzero(counts != 1):
             found = "more than one solution" if counts[index] else "no solution"
             raise DataError(f"{puzzles.place(start + index)}: {found}; expected exactly one")
         progress.show(start + len(counts))
-    return puzzles, solutions, guesses
+    return puzzles, solutions

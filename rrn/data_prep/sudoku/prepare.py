@@ -36,9 +36,6 @@ P puzzles in its pool. Boards are row by row.
     {split}/givens       [N] uint8. The number of cells that are not blank.
     {split}/pool_puzzle  [N] int32. Index in the pool of the puzzle that the example was made from.
     {split}/pool         [P, 81] uint8. The pool's puzzles as in the list, before relabelling.
-
-How hard a list is, is measured by guesses: how often the solver has to split a board in two before
-it knows that a puzzle's solution is the only one. Most puzzles of 17 givens take none.
 """
 
 import argparse
@@ -81,7 +78,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lists of puzzles, plain or .gz; - for standard input",
     )
     origin.add_argument(
-        "--generate", type=number(), metavar="N", help="make N puzzles with 22 to 34 givens instead"
+        "--generate",
+        type=number(3),
+        metavar="N",
+        help="make N puzzles with 22 to 34 givens instead",
     )
     origin.add_argument(
         "--puzzles",
@@ -158,9 +158,8 @@ def run(args: argparse.Namespace) -> None:
 def _from_one_list(args, rng):
     """(datasets, the lists that were read, notes) of puzzles that are split here."""
     if args.clues:
-        listed, solutions, guesses = lists.read(args.clues, MOST_GIVENS)
+        listed, solutions = lists.read(args.clues, MOST_GIVENS)
         puzzles = listed.digits
-        print(_hardness(", ".join(path.name for path in args.clues), guesses))
     else:
         puzzles, solutions = _generate(args.generate, rng)
     pools, notes = split_pools(fingerprints(puzzles, solutions), _pool_sizes(args, puzzles), rng)
@@ -201,9 +200,8 @@ def _from_three_lists(args, rng):
     """The same of a list for each split."""
     datasets, read, notes = {}, [], ["Each split has a list of its own"]
     for split, path in zip(SPLITS, args.puzzles, strict=True):
-        puzzles, solutions, guesses = lists.read([path])
+        puzzles, solutions = lists.read([path])
         read.append((puzzles, fingerprints(puzzles.digits, solutions)))
-        print(_hardness(path.name, guesses))
         examples = as_they_are(puzzles.digits, solutions)
         datasets |= {f"{split}/{name}": array for name, array in examples.items()}
     for (earlier, known), (later, kinds) in itertools.combinations(read, 2):
@@ -236,24 +234,11 @@ def _training_examples(path, refused):
     return {name: array if name == "pool" else array[kept] for name, array in train.items()}
 
 
-def _hardness(name, guesses):
-    """A sentence on how many guesses the puzzles of a list take."""
-    none, tenth = np.mean(guesses == 0), np.quantile(guesses, 0.9)
-    return (
-        f"{name} takes {np.median(guesses):.0f} guesses in the median, {guesses.mean():.1f} in the "
-        f"mean, {tenth:.0f} or more in a tenth of its puzzles, and none in {100 * none:.0f} %"
-    )
-
-
 def _check_options(args: argparse.Namespace) -> None:
     one_list = ["test_pool", "valid_pool", *(f"{split}_per_level" for split in SPLITS)]
-    for name, least in {"generate": 3, "seed": 0, **dict.fromkeys(one_list, 1)}.items():
-        value = getattr(args, name)
-        if value is not None and value < least:
-            raise DataError(f"--{name} {value}: at least {least} is needed")
-    unused = dict.fromkeys(one_list, "--clues or --generate") if args.puzzles else {}
+    unused = dict.fromkeys(one_list, "--clues or --generate")
+    unused = unused if args.puzzles else {"mixed": "--puzzles"}
     unused |= {} if args.mixed else {"mixed_share": "--mixed"}
-    unused |= {} if args.puzzles else {"mixed": "--puzzles"}
     for name, other in unused.items():
         if getattr(args, name) is not None:
             raise DataError(f"--{name} {getattr(args, name)}: it goes with {other}")

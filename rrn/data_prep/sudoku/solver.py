@@ -64,17 +64,12 @@ def search(
     rng: np.random.Generator | None = None,
     most_guesses: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Solves puzzles, counts their solutions, and measures how hard they are.
-
-    Args:
-      puzzles, max_solutions, rng: see `solve`.
-      most_guesses: after so many guesses the search for a puzzle is given up; None for never.
+    """As `solve`, but gives the search for a puzzle up after `most_guesses`, if that is given.
 
     Returns:
       solutions, counts: see `solve`, where the search was not given up. guesses: [puzzles] int64,
-      how often a board that no rule narrowed any further was split in two. Of a puzzle with one
-      solution it is the size of the whole search, 0 if the rules alone solve it. Where the search
-      was given up it is above `most_guesses`.
+      how often a board that no rule narrowed any further was split in two; above `most_guesses`
+      where the search was given up.
     """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)

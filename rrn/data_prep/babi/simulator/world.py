@@ -154,16 +154,12 @@ class World:
         is taken. So the object that was just handed over is the next to be handed over again.
         """
         for thing in OBJECTS:
-            giver = self.holder.get(thing)
-            receiver = self._company(giver) if giver else None
-            if giver and receiver:
-                self.holder[thing] = receiver
-                self._tale.tell(f"{giver} {self._dice.pick(GIVE)} the {thing} to {receiver}.")
-                self._tale.note("give", giver, thing, receiver)
-                return True
+            if giver := self.holder.get(thing):
+                place = self.place[giver]
+                company = (a for a in self.actors if a != giver and self.place[a] == place)
+                if receiver := next(company, None):
+                    self.holder[thing] = receiver
+                    self._tale.tell(f"{giver} {self._dice.pick(GIVE)} the {thing} to {receiver}.")
+                    self._tale.note("give", giver, thing, receiver)
+                    return True
         return False
-
-    def _company(self, actor: str) -> str | None:
-        """Returns the first other actor who is where this one is, if any."""
-        place = self.place[actor]
-        return next((a for a in self.actors if a != actor and self.place[a] == place), None)
