@@ -6,14 +6,13 @@ Needs no TensorFlow.
 import importlib.util
 import os
 import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from rrn.config import Experiment, replace
-from rrn.data_prep.failures import words_of
+from rrn.data_prep import failures
 from rrn.settings import change, in_words
 
 PACKAGE = Path(__file__).resolve().parent
@@ -138,14 +137,8 @@ def _execute(name):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a config file may raise anything, and may want to exit
-        lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(error.__traceback__)
-            if os.path.realpath(frame.filename) == os.path.realpath(path)
-        ]
-        if isinstance(error, SyntaxError):
-            lines.append(error.lineno)
-        where = f" (raised in {path}:{lines[-1]})" if lines else ""
+        place = failures.find_place(error, f"{PACKAGE}{os.sep}")
+        where = f" (raised in {place})" if place else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error
     return config
 
@@ -153,5 +146,5 @@ def _execute(name):
 def _what(error):
     if isinstance(error, ValidationError):
         return f"{error.title}: {in_words(error)}"
-    lines = words_of(error).strip().splitlines()
+    lines = failures.words_of(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__

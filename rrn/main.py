@@ -8,15 +8,20 @@ An installed package has it as the command `rrn`.
 
 import os
 import re
+import shutil
 import sys
 from typing import NoReturn
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # errors come as exceptions
+# TensorFlow reads this when it is imported. Its errors come as exceptions.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if "--verbosity=1" in sys.argv else "3")
 
 from absl import app, flags, logging
 
 from rrn.config_file import UsageError, read_config, run_name, split_arguments
 from rrn.data_prep.failures import error_line, escape_output
+from rrn.distribute.cluster import find_cluster
+from rrn.training import Request, run
+from rrn.training.request import MODES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
@@ -33,6 +38,7 @@ def end(what, status=1) -> NoReturn:
 
 def parse_flags(argv):
     """Reads the flags; returns the changes of config fields, (field, value) as texts."""
+    flags.FLAGS.unparse_flags()  # those of an earlier call in this process
     try:
         argv, changes = split_arguments(argv)
         arguments = flags.FLAGS(argv)
@@ -73,7 +79,7 @@ WEIGHTS = flags.DEFINE_string(
 MODE = flags.DEFINE_enum(
     "mode",
     "train",
-    ["train", "evaluate", "variables", "export"],
+    MODES,
     "Train and evaluate, evaluate, list variables, or write a SavedModel of the weights.",
 )
 LOCAL_CLUSTER = flags.DEFINE_string(
@@ -87,16 +93,26 @@ SYNC = flags.DEFINE_bool(
 REPLICAS_TO_AGGREGATE = flags.DEFINE_integer(
     "replicas_to_aggregate",
     0,
-    "With --sync: average the first so many gradients, drop what is late; 0: one of each worker.",
+    "With --sync: average the first N gradients, drop what is late; 0: one of each worker.",
+    lower_bound=0,
+    upper_bound=256,
 )
 STARTUP_TIMEOUT = flags.DEFINE_float(
-    "startup_timeout", 60.0, "Seconds in which a cluster's processes must have found each other."
+    "startup_timeout",
+    60.0,
+    "Seconds in which a cluster's processes must have found each other.",
+    lower_bound=0.1,
+    upper_bound=86_400.0,
 )
 RESTART = flags.DEFINE_bool(
     "restart", False, "Train from the start; what is in the workdir moves to a new folder there."
 )
 PROFILE = flags.DEFINE_integer(
-    "profile", 0, "Record so many updates, after the first, for TensorBoard's profiler; 0: none."
+    "profile",
+    0,
+    "Record N updates, after the first, for TensorBoard's profiler; 0: none.",
+    lower_bound=0,
+    upper_bound=1_000,  # a profile of more is too large to be looked at
 )
 
 
@@ -106,12 +122,9 @@ def main(changes):
     workdir = WORKDIR.value or f"runs/{run_name(name)}"
     try:
         config = read_config(CONFIG.value, changes)
-        from rrn.distribute import find_cluster
-        from rrn.training import Request, run
-
         # Of an item, such as model.hole[0], the whole field.
         of_model = [re.match(r"model\.(\w+)", field) for field, _ in changes]
-        fields = [found[1] for found in of_model if found]
+        fields = [match[1] for match in of_model if match]
         request = Request(
             config=config,
             name=name,
@@ -132,7 +145,7 @@ def main(changes):
     except UsageError as error:
         end(error, USAGE)
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
-        end("interrupted; the same command goes on from the last checkpoint")
+        end("interrupted; the same command resumes from the last checkpoint", 130)
     except Exception as error:
         if (line := error_line(error)) is None:
             raise
@@ -142,6 +155,8 @@ def main(changes):
 def start() -> None:
     """Runs the program with the command line's arguments."""
     escape_output()
+    columns = shutil.get_terminal_size().columns
+    os.environ["COLUMNS"] = str(max(columns, 40))  # absl's help needs some
     for flag in flags.FLAGS.get_key_flags_for_module(__name__):  # for --help
         flags.FLAGS.register_key_flag_for_module(sys.argv[0], flag)
     app.run(main, flags_parser=parse_flags)

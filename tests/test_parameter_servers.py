@@ -164,6 +164,15 @@ def test_the_figures(study):
     loss, accuracy = drawn["curves"].axes
     assert [list(line.get_ydata()) for line in loss.lines] == 2 * [[1, 0.5]]
     assert list(accuracy.lines[0].get_xdata()) == [0.25, 0.5]
+    assert [axes.get_ylabel() for axes in (sent, loss, accuracy)] == [
+        *("MB", "loss", "right answers, %"),
+    ]
+    legend = [text.get_text() for text in received.get_legend().get_texts()]
+    assert sorted(legend) == ["computed", "server 0", "server 1"]
+    for figure in drawn.values():
+        figure.draw_without_rendering()
+        axes = figure.axes[-1]
+        assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
 
 
 @pytest.mark.parametrize(

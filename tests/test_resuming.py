@@ -63,8 +63,6 @@ def test_stopped_and_killed_runs_resume_to_the_same_bits(
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     seconds = [json.loads(line)["seconds"] for line in lines]
     assert seconds == sorted(seconds)  # each part goes on where the one before it stopped
-    made = json.loads((tmp_path / "results.json").read_text())["made"]
-    assert made["training_seconds"] == seconds[-1]
 
 
 @pytest.mark.slow

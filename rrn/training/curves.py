@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 Lines = Sequence[Mapping[str, Any]]  # of metrics.jsonl
 Panels = dict[str, dict[tuple[str, bool], list[tuple[int, float]]]]
 
-NO_METRICS = {"update", "run", "seconds", "examples_per_second", "split", "stage"}
+NO_METRICS = {"update", "seconds", "examples_per_second", "split", "stage"}
 NO_METRICS |= {"validation_error"}  # which is one of them
 MEMORY = "peak_memory/"  # of a run, too, and no metric
 BY_OBJECTIVE = "loss", "gradient_norm", "learning_rate"  # as in "generator/loss"

@@ -4,6 +4,10 @@ A cluster's evaluator follows the chief instead: it validates each new checkpoin
 """
 
 import dataclasses
+import datetime
+import importlib.metadata
+import platform
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,54 +15,54 @@ from typing import Any
 
 import tensorflow as tf
 
+from rrn import __version__
 from rrn.config import replace
 from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
 from rrn.distribute.variables import list_variables
+from rrn.files.data import read_prepared
 from rrn.files.weights import assign_weights
 from rrn.files.weights_file import Weights, read_weights
-from rrn.models import naming, saved_model, saved_task
+from rrn.hardware import describe_gpus, describe_processor
+from rrn.models import naming, saved_data, saved_model, saved_task
 from rrn.pages import Table
 from rrn.tasks.report import Report, Results
-from rrn.training.checkpoints import restore_variables, written_by
+from rrn.training.checkpoints import restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
-from rrn.training.files import Files
-from rrn.training.identity import RUN, digest, flatten
 from rrn.training.machines import make_machines
 from rrn.training.page import make_page
-from rrn.training.provenance import Made, provenance
 from rrn.training.request import Request
-from rrn.training.setup import Setup, set_up
-from rrn.training.workdir import Workdir
+from rrn.training.setup import Setup, read_data, set_up
+from rrn.training.workdir import Workdir, flatten
 
 
-def evaluate(request: Request, files: Files) -> None:
+def evaluate(request: Request) -> None:
     """Evaluates the run's best weights and those of its stages, or the weights that are given.
 
     Raises:
       ValueError: data or weights do not fit.
     """
-    machines, weights = make_machines(request), files.weights
-    assert weights is not None  # see `read_files`
-    if of_run := request.weights is None:
-        setup = set_up(request, files, machines)
+    if request.weights is None:
+        workdir = Workdir(request.workdir)
+        weights, data = read_weights(workdir / "weights.h5"), read_data(request)
+        workdir.check({"data_sha256": data[0].digest, **request.fields})
+        setup = set_up(request, make_machines(request), *data)
     else:
+        weights = read_weights(request.weights)
+        given = with_saved_model(request, weights)
+        data = saved_data(weights), read_prepared(given.config.evaluate.path)
         with naming(weights.path):
-            setup = set_up(with_saved_model(request, weights), files, machines)
-    evaluate_weights(setup, weights, of_run)
+            setup = set_up(given, make_machines(given), *data)
+    evaluate_weights(setup, weights, of_run=request.weights is None)
 
 
 def with_saved_model(request: Request, weights: Weights) -> Request:
-    """Takes the model of a weights file, and the name of its config, in place of the config's.
-
-    A request with weights alone leaves the model as it is.
+    """Takes the model of a weights file, and the name of its config, instead of the config's.
 
     Raises:
       ValueError: the file is of another task, or a field of the model is none of the file's.
     """
     request = dataclasses.replace(request, name=weights.attributes.get("config", request.name))
-    if "task" not in weights.attributes:
-        return request
     if (task := saved_task(weights)) != request.config.task:
         raise ValueError(
             f"{weights.path}: its task is {task}, the config's {request.config.task}; "
@@ -79,12 +83,9 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
         figures show how it came to them.
 
     Raises:
-      ValueError: data or weights do not fit, or another run has written what is to be the run's.
+      ValueError: data or weights do not fit, or metrics.jsonl is damaged.
     """
-    lines = []
-    if of_run:
-        setup.check_own(weights)
-        lines = setup.workdir.metrics(setup.identity)  # an error comes before the work
+    lines = setup.workdir.metrics() if of_run else []  # an error comes before the work
     config, stages = setup.request.config.evaluate, setup.stages
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
@@ -93,10 +94,9 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     else:
         assign_weights(weights, setup.variables)
         results, _ = evaluator.results()
-    assert setup.evaluation_data is not None  # the evaluator's examples are of it
-    results = dataclasses.replace(results, by_stage=by_stage, data=setup.evaluation_data.attributes)
-    made = provenance(setup, weights, lines)
-    written = _write_results(setup, evaluator, results, made)
+    data = setup.evaluation_data.attributes
+    results = dataclasses.replace(results, by_stage=by_stage, data=data)
+    written = _write_results(setup, evaluator, results, _made(setup, weights, lines))
     curves = {"curves": draw_curves(lines)} if lines else {}
     paths = setup.workdir.save_figures({**setup.report.figures(results), **curves})
     for path in paths:
@@ -111,7 +111,6 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
     for stage in setup.stages:
         if (path := setup.stage_weights(stage)).exists():
             weights = read_weights(path)
-            setup.check_own(weights)
             assign_weights(weights, setup.variables)
             results[stage], _ = evaluator.results()
     return results
@@ -123,12 +122,47 @@ def _ended_with(setup: Setup, weights: Weights) -> bool:
     return path.exists() and read_weights(path).sha256() == weights.sha256()
 
 
+def _made(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Says when, from which update, on what and by which program results are made.
+
+    "minutes" are those in which the run has trained, without the times in which it was stopped.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "date": now.isoformat(timespec="seconds"),
+        "update": weights.attributes.get("update"),
+        "weights": weights.sha256(),
+        **({"minutes": round(lines[-1]["seconds"] / 60, 2)} if lines else {}),
+        "devices": list(setup.machines.evaluation_devices),
+        "processor": describe_processor(),
+        "gpus": describe_gpus(),
+        "commit": _commit(),
+        "rrn": __version__,
+        "tensorflow": importlib.metadata.version("tensorflow"),
+        "python": platform.python_version(),
+    }
+
+
+def _commit() -> str | None:
+    """Finds the checkout's commit; None without one, or, which is said, where git does not tell."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():  # it is installed, perhaps within another checkout
+        return None
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        print(f"results.json will not have the commit: {said.splitlines()[0]}")
+        return None
+
+
 def _write_results(
-    setup: Setup, evaluator: Evaluator, results: Results, made: Made
+    setup: Setup, evaluator: Evaluator, results: Results, made: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Prints the results; returns what is written of them in results.json."""
     name, data, split = setup.request.name, setup.data, setup.request.config.evaluate.split
-    assert setup.evaluation_data is not None  # the evaluator's examples are of it
     evaluated, examples = setup.evaluation_data.path, len(evaluator.examples)
     by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
     sizes = {setup.report.group_name(g): size for g, size in results.group_sizes.items()}
@@ -186,14 +220,13 @@ def _group_table(report: Report, results: Results) -> Table:
     return Table(columns[: len(rows[0])] if rows else columns, rows)
 
 
-def follow(request: Request, files: Files) -> None:
+def follow(request: Request) -> None:
     """Evaluates each new checkpoint on the validation split until the cluster's chief ends.
 
     Raises:
       ConnectionError: the chief did not come in time.
-      ValueError: a checkpoint is of another run.
     """
-    setup = set_up(request, files, make_machines(request))
+    setup = set_up(request, make_machines(request), *read_data(request))
     config, valid = request.config.train, setup.arrays(setup.data, "valid")
     evaluator = setup.evaluator(valid, config.validation_examples)
     assert request.cluster is not None  # whose evaluator this process is
@@ -201,13 +234,12 @@ def follow(request: Request, files: Files) -> None:
     wait_for(chiefs, request.startup_timeout)
     for num_done, path in _new_checkpoints(setup.workdir, chief):
         try:
-            setup.workdir.check_part(path, written_by(path), setup.identity)
             restore_variables(path, setup.variables, bool(config.ema_decay))
         except tf.errors.NotFoundError:  # the chief has replaced it since
             continue
         results, loss = evaluator.results()
-        line = {"update": num_done, RUN: digest(setup.identity), "split": "valid"}
-        line |= {"mean_loss": loss, "validation_error": results.error, **results.metrics}
+        line = {"update": num_done, "split": "valid", "mean_loss": loss}
+        line |= {"validation_error": results.error, **results.metrics}
         setup.workdir.append("validation.jsonl", line)
         print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

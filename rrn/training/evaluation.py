@@ -8,11 +8,12 @@ import tensorflow as tf
 
 from rrn.compiling import refusals
 from rrn.config import Evaluate
+from rrn.data_prep.progress import Progress
 from rrn.distribute.towers import Tower, tower_outputs
 from rrn.tasks.inputs import evaluation_inputs
 from rrn.tasks.report import Report, Results
 from rrn.tasks.task import Arrays
-from rrn.training.progress import EvaluationProgress, report_compilation
+from rrn.training.progress import report_compilation
 from rrn.variables.random import ExampleRandom
 
 
@@ -79,14 +80,14 @@ class Evaluator:
 
     def outputs(self) -> dict[str, np.ndarray]:
         """Runs the task on all examples: its outputs `[examples, ...]` by name, in their order."""
-        totals, progress = {}, EvaluationProgress(self.passes * len(self.examples))
-        for inputs in self.inputs:
-            for name, values in self._one_pass(inputs, progress).items():
+        totals, progress = {}, Progress("evaluation", self.passes * len(self.examples))
+        for i, inputs in enumerate(self.inputs):
+            for name, values in self._one_pass(inputs, progress, i * len(self.examples)).items():
                 totals[name] = totals.get(name, 0) + values
         return {name: total / self.passes for name, total in totals.items()}
 
-    def _one_pass(self, inputs, progress):
-        arrays = {}
+    def _one_pass(self, inputs, progress, done):
+        arrays, end = {}, done + len(self.examples)
         for batches in zip(*inputs, strict=True):
             started = time.monotonic()
             with refusals("evaluation"):
@@ -101,7 +102,8 @@ class Evaluator:
                         shape = [len(self.examples), *values.shape[1:]]
                         arrays[name] = np.zeros(shape, values.dtype)
                     arrays[name][np.searchsorted(self.examples, examples)] = values
-                progress.add(len(examples))
+                done = min(done + len(examples), end)  # a last batch is filled up
+                progress.show(done)
         return arrays
 
     def results(self) -> tuple[Results, float]:

@@ -138,10 +138,8 @@ def make_machines(request: Request) -> OneMachine:
             request.jit,
         )
     else:
-        alone = request.trains and not request.cluster
-        machines = OneMachine(
-            parse_devices(request.devices), request.sync or not alone, request.jit
-        )
+        sync = request.sync or request.mode != "train" or request.cluster is not None
+        machines = OneMachine(parse_devices(request.devices), sync, request.jit)
         if machines.compiled and "GPU" in machines.devices[0]:
             compile_fast()
             keep_compiled(tf.config.list_physical_devices("GPU")[0])

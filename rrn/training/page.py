@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rrn.pages import Example, Table, render
-from rrn.training.provenance import in_words, weights_in_words
 
 
 def make_page(
@@ -34,8 +33,11 @@ def make_page(
     return render(
         "training/page.html",
         results=results,
-        weights=weights_in_words(results["made"]),
-        made=in_words(results["made"]),
+        made=[
+            f"{name} {', '.join(value) if isinstance(value, list) else value}"
+            for name, value in results["made"].items()
+            if value and name != "weights"
+        ],
         table=table,
         groups=groups,
         examples=examples,

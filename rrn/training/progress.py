@@ -4,7 +4,10 @@ Here is also how it is stopped.
 """
 
 import math
+import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,14 +18,44 @@ import tensorflow as tf
 from rrn.distribute.devices import format_memory, peak_memory
 from rrn.tasks.report import Results
 from rrn.training.curves import MEMORY
-from rrn.training.identity import RUN
 from rrn.training.workdir import Workdir
+
+
+class Output:
+    """Standard output that may lose its reader, as with `| head`: the program goes on without.
+
+    Attributes:
+      lost: whether nobody reads any more.
+    """
+
+    def __init__(self, stream: Any):
+        self._stream, self.lost = stream, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes as the stream does, or nowhere."""
+        self._attempt(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes as the stream does."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, call, *arguments):
+        try:
+            call(*arguments)
+        except OSError:  # what is left in its buffer goes nowhere, too
+            self.lost = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 class StopRequest:
     """Within it SIGINT, SIGTERM and SIGHUP set `signal` instead of ending the process.
 
-    A SIGHUP that is ignored stays so: that is what `nohup` is for.
+    A SIGHUP that is ignored stays so: that is what `nohup` is for. A lost `Output` asks to stop,
+    too. In a thread, which gets no signals, nothing else does.
 
     Attributes:
       signal: the number of the last signal that has come; None if none has.
@@ -35,10 +68,12 @@ class StopRequest:
         self.signal = number
 
     def __enter__(self) -> "StopRequest":
-        signals = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            signals.append(signal.SIGHUP)
-        self._handlers = {s: signal.signal(s, self._request) for s in signals}
+        self._handlers = {}
+        if threading.current_thread() is threading.main_thread():
+            signals = [signal.SIGINT, signal.SIGTERM]
+            if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+                signals.append(signal.SIGHUP)
+            self._handlers = {s: signal.signal(s, self._request) for s in signals}
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -47,40 +82,20 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal has come, or nobody reads what is printed."""
+        if self.signal is None and getattr(sys.stdout, "lost", False):
+            self.signal = signal.SIGHUP
         return self.signal is not None
 
     @property
     def status(self) -> int:
-        """The exit status: 128 and the signal's number, and 0 for Ctrl-C, who is at hand."""
+        """The exit status: 128 and the signal's number, and 0 for Ctrl-C, who is there."""
         return 128 + self.signal if self.signal not in (None, signal.SIGINT) else 0
 
 
 def report_compilation(what: str, seconds: float) -> None:
     """Prints how long the first run of a compiled function took, nearly all of it to compile."""
     print(f"{what}: compiled and run once in {seconds:.1f} seconds", flush=True)
-
-
-class EvaluationProgress:
-    """Prints a line every half minute."""
-
-    SECONDS = 30.0
-
-    def __init__(self, num_examples: int):
-        self._done, self._num_examples = 0, num_examples
-        self._started = self._reported_at = time.monotonic()
-
-    def add(self, num_examples: int) -> None:
-        """Counts more examples as done, with those that fill up a last batch."""
-        self._done = min(self._done + num_examples, self._num_examples)
-        now = time.monotonic()
-        if now - self._reported_at < self.SECONDS:
-            return
-        self._reported_at = now
-        rate = self._done / (now - self._started)
-        left = _clock((self._num_examples - self._done) / rate)
-        counts = f"evaluated {self._done:,}/{self._num_examples:,}"
-        print(f"{counts}  {rate:,.0f} examples/s  {left} left", flush=True)
 
 
 class Progress:
@@ -92,7 +107,6 @@ class Progress:
       workdir: the run's folder, in which metrics.jsonl and TensorBoard's events are written.
       num_updates: the number of updates of the whole run.
       batch_size: the number of examples of an update.
-      run: the name of the run's identity, which is in every line of metrics.jsonl.
       devices: this process's, whose memory is reported.
       seconds: how long the run has trained before.
     """
@@ -102,12 +116,11 @@ class Progress:
         workdir: Workdir,
         num_updates: int,
         batch_size: float,
-        run: str,
         devices: Sequence[str],
         seconds: float,
     ):
         self.workdir, self.num_updates, self.batch_size = workdir, num_updates, batch_size
-        self.run, self.devices = run, devices
+        self.devices = devices
         self._writer = tf.summary.create_file_writer(str(workdir / "events"))
         self._reported_update, self._reported_at = 0, time.monotonic()
         self._started = self._reported_at - seconds
@@ -177,8 +190,7 @@ class Progress:
 
     def _write(self, update, values, group):
         seconds = round(time.monotonic() - self._started, 1)
-        line = {"update": update, RUN: self.run, "seconds": seconds, **values}
-        self.workdir.append("metrics.jsonl", line)
+        self.workdir.append("metrics.jsonl", {"update": update, "seconds": seconds, **values})
         with self._writer.as_default(step=update):
             for name, value in values.items():
                 for suffix, scalar in _scalars(value):

@@ -1,4 +1,4 @@
-"""What the programs share: a task with its variables in their places, its inputs and evaluation."""
+"""What the programs share: a task on its devices, its inputs and evaluation."""
 
 import dataclasses
 import functools
@@ -10,23 +10,30 @@ import tensorflow as tf
 
 from rrn.distribute.towers import Tower, make_towers
 from rrn.distribute.variables import Placement, plan_placement
-from rrn.files.data import PreparedData
+from rrn.files.data import PreparedData, read_prepared
 from rrn.files.weights import model_variables
-from rrn.files.weights_file import Weights
-from rrn.models import describe, saved_data
+from rrn.models import describe
 from rrn.tasks import create_report, create_task
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Report
 from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
-from rrn.training.files import Files
-from rrn.training.identity import RUN, identity, of_parts
 from rrn.training.machines import OneMachine
 from rrn.training.request import Request
 from rrn.training.stages import stage_names
 from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from rrn.variables.reading import Variable
+
+
+def read_data(request: Request) -> tuple[PreparedData, PreparedData]:
+    """Reads the prepared files on which the model is made and evaluated, often one.
+
+    Raises:
+      ValueError: a file is missing or damaged. The message names it.
+    """
+    read, config = functools.cache(read_prepared), request.config
+    return read(config.data.path), read(config.evaluate.path or config.data.path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,14 +43,14 @@ class Setup:
     Attributes:
       machines: where towers, variables and inputs are.
       data: what the model was made on.
-      evaluation_data: what `evaluate` names; None where nothing is evaluated.
+      evaluation_data: what `evaluate` names.
       placement: which device holds which part of which variable.
     """
 
     request: Request
     machines: OneMachine
     data: PreparedData
-    evaluation_data: PreparedData | None
+    evaluation_data: PreparedData
     placement: Placement
     task: Task
     report: Report
@@ -67,23 +74,7 @@ class Setup:
     def about(self) -> dict[str, Any]:
         """What weights files hold beside the weights."""
         described = describe(self.request.config.model, self.data)
-        return {"config": self.request.name, RUN: of_parts(self.identity), **described}
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What the run is; see `rrn.training.identity`."""
-        return identity(self.request.fields, self.data.digest)
-
-    def check_own(self, weights: Weights) -> None:
-        """Refuses weights that another run has written.
-
-        Args:
-          weights: the contents of a file in the run's folder.
-
-        Raises:
-          ValueError: another run has written them.
-        """
-        self.workdir.check_part(weights.path, weights.attributes.get(RUN), self.identity)
+        return {"config": self.request.name, **described}
 
     def stage_weights(self, stage: str) -> Path:
         """Names the file of the weights at the end of a stage."""
@@ -106,10 +97,8 @@ class Setup:
         Raises:
           ValueError: see `arrays`, or the data do not fit the model.
         """
-        data = self.evaluation_data
-        assert data is not None  # evaluation was asked for
-        self.data.check_compatible(data)
-        return self.arrays(data, self.request.config.evaluate.split)
+        self.data.check_compatible(self.evaluation_data)
+        return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
 
     def inputs(self, arrays: Arrays, num_done: int = 0, **settings: Any) -> list[tf.data.Dataset]:
         """Makes each device's data set, for what follows the first `num_done` updates.
@@ -171,24 +160,14 @@ class Setup:
 
 
 def set_up(
-    request: Request,
-    files: Files,
-    machines: OneMachine,
+    request: Request, machines: OneMachine, data: PreparedData, evaluation_data: PreparedData
 ) -> Setup:
-    """Makes the task, with its variables in their places.
+    """Makes the task, with its variables on their devices.
 
     Raises:
       ValueError: the data does not fit the task, or the placement of variables not the machines.
     """
-    config, weights = request.config, files.weights
-    if files.data:
-        data = PreparedData.of(files.data)
-    else:
-        assert weights is not None  # which have what the model needs
-        data = saved_data(weights)
-    evaluation_data = data if files.evaluation is files.data else None
-    if files.evaluation and not evaluation_data:
-        evaluation_data = PreparedData.of(files.evaluation)
+    config = request.config
     create = functools.partial(create_task, config.model, data)
     where = config.variables.policy.model_dump()  # its kind, and the axis of shards
     if request.role == "evaluator":  # alone with what the cluster's chief has written
@@ -202,8 +181,7 @@ def set_up(
     with placement.scope():
         task = create()
     task.fixed_shapes = machines.compiled
-    report = create_report(task)
-    return Setup(request, machines, data, evaluation_data, placement, task, report)
+    return Setup(request, machines, data, evaluation_data, placement, task, create_report(task))
 
 
 def _encodes_itself(config):

@@ -28,8 +28,6 @@ from rrn.distribute.cluster import (
 )
 from rrn.tasks.report import Results
 from rrn.training import Request, evaluate
-from rrn.training.files import Files
-from rrn.training.identity import identity
 from rrn.training.workdir import Workdir
 from tests.helpers import ROOT, line_config, parse_tf_config
 
@@ -199,7 +197,6 @@ def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monk
     )
     setup = types.SimpleNamespace(
         data=None,
-        identity=identity({}, None),
         variables=[variable],
         workdir=Workdir(tmp_path),
         arrays=lambda data, split: split,
@@ -208,7 +205,8 @@ def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monk
     monkeypatch.setattr(evaluate, "set_up", lambda *_: setup)
     config = types.SimpleNamespace(seed=0, train=line_config(validation_examples=0))
     cluster = parse_tf_config(tf_config("evaluator"))
-    evaluate.follow(Request(config, "line", tmp_path, devices="cpu", cluster=cluster), Files())
+    monkeypatch.setattr(evaluate, "read_data", lambda request: ())
+    evaluate.follow(Request(config, "line", tmp_path, devices="cpu", cluster=cluster))
     lines = (tmp_path / "validation.jsonl").read_text().splitlines()
     found = [(line["update"], line["mean_loss"]) for line in map(json.loads, lines)]
     assert found == [(10, 10.0), (20, 20.0), (30, 30.0)]

@@ -38,10 +38,8 @@ RESULTS = {
     "made": {
         "date": "2026-11-26T20:49:00+00:00",
         "update": 20_000,
-        "training_seconds": 7_108.2,
-        "examples_per_second": 2_880.3,
+        "minutes": 118.5,
         "devices": ["/device:CPU:0"],
-        "lacking": "",
         "processor": "2 cores of AMD EPYC, with AVX2",
         "gpus": [],
         "python": "3.11.7",

@@ -1,6 +1,5 @@
 """The program that trains, in this process."""
 
-import dataclasses
 import functools
 import json
 import types
@@ -17,9 +16,8 @@ from rrn.files.weights import load_weights, save_weights
 from rrn.tasks.report import Results
 from rrn.training import Request, run
 from rrn.training.checkpoints import Checkpoints
-from rrn.training.files import read_files
 from rrn.training.machines import make_machines
-from rrn.training.setup import set_up
+from rrn.training.setup import read_data, set_up
 from rrn.training.stages import stage_names
 from rrn.training.step import Trainer
 from rrn.training.train import Training
@@ -41,8 +39,7 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
     config = replace(config, train={**train, **every})
     given = tmp_path / "given.h5"
     request = Request(config, "babi", tmp_path, devices="cpu", weights=given, profile=6)
-    shown = dataclasses.replace(request, mode="variables")
-    variables = set_up(shown, read_files(shown), make_machines(shown)).variables
+    variables = set_up(request, make_machines(request), *read_data(request)).variables
     given = [tf.Variable(tf.random.normal(v.shape), name=v.name[:-2]) for v in variables]
     save_weights(tmp_path / "given.h5", given, {})
     run(request)
@@ -51,15 +48,15 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
         np.testing.assert_allclose(variable, value, atol=1e-6)
     kept = {path.stem for path in (tmp_path / "checkpoints" / "last").glob("*.index")}
     assert kept == {"ckpt-8", "ckpt-10"}
-    # The first update is traced, the next are recorded, across what comes between them.
-    said = f"profile of updates 2 to 7: tensorboard --logdir {tmp_path / 'events'} "
+    # The first update is traced, the next are recorded, up to a pause.
+    said = f"profile of 3 updates: tensorboard --logdir {tmp_path / 'events'}"
     assert said in capsys.readouterr().out
     (profile,) = (tmp_path / "events").glob("plugins/profile/*/*.xplane.pb")
     assert profile.stat().st_size > 1000
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert all(row["peak_memory/process"] > 2**27 for row in rows if "split" not in row)
     made = json.loads((tmp_path / "results.json").read_text())["made"]
-    assert made["peak_memory"] == {"process": rows[-2]["peak_memory/process"]}
+    assert made["update"] == 10 and made["minutes"] == round(rows[-1]["seconds"] / 60, 2)
 
 
 @pytest.mark.parametrize("jit", ["off", "on"])
@@ -71,7 +68,7 @@ def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
     ]
     config = replace(config, train={"stages": stages}, model={"num_steps": 1})
     request = Request(config, "babi", tmp_path, devices="cpu", jit=jit)
-    setup = set_up(request, read_files(request), make_machines(request))
+    setup = set_up(request, make_machines(request), *read_data(request))
     arrays = setup.data.arrays("train")
     trainer = setup.trainer(arrays)
     largest = [specs[0]["masks"][-1].shape[1] for specs in trainer.batch_specs.values()]
@@ -135,7 +132,6 @@ def line_training(folder, evaluate, make_updates, **fields):
     checkpoints.track(trainer)
     setup = types.SimpleNamespace(
         about={"config": "line"},
-        identity={"config": "line"},
         inputs=lambda arrays, num_done, **settings: None,
         machines=types.SimpleNamespace(evaluation_devices=CPUS[:1], compiled=False),
         request=types.SimpleNamespace(config=types.SimpleNamespace(train=config), profile=0),
@@ -187,5 +183,5 @@ def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_pat
     config = replace(config, variables={"policy": "balanced"})
     cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
     request = Request(config, "babi", tmp_path, devices="cpu", cluster=cluster)
-    setup = set_up(request, read_files(request), make_machines(request))
+    setup = set_up(request, make_machines(request), *read_data(request))
     assert {short_device(variable.device) for variable in setup.variables} == {"CPU:0"}

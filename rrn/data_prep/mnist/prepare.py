@@ -26,6 +26,7 @@ the training digits.
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep mnist`."""
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
-        "--source", metavar="PATH", help="folder of MNIST's four files, or mnist.npz, or its URL"
+        "--source", type=Path, metavar="PATH", help="folder of MNIST's four files, or mnist.npz"
     )
     origin.add_argument(
         "--rendered", action="store_true", help="render digits in fonts instead; not MNIST"
@@ -83,16 +84,13 @@ def run(args: argparse.Namespace) -> None:
             for index, (split, count) in enumerate(counts)
         }
     else:
-        path = input_files.locate(args.source, args.out.parent)
-        source, sha256, notes = path.name, input_files.checksum(path), ""
-        digits = files.read(path)
+        input_files.check_input(args.source)
+        source, sha256, notes = args.source.name, input_files.checksum(args.source), ""
+        digits = files.read(args.source)
     datasets = split_off_validation(digits, args.valid, args.seed)
     attributes = {"schema": "mnist", "version": 1, "source": source, "sha256": sha256}
     attributes |= {"notes": notes, "seed": args.seed}
-    try:
-        schema.check(datasets)
-    except DataError as error:
-        raise DataError(f"{source}: {error}") from None
+    schema.check(datasets)
     hdf5.write(args.out, datasets, attributes)
     for split in SPLITS:
         print(f"{split:8}{len(datasets[f'{split}/label']):12,} digits")
