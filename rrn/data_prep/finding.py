@@ -29,10 +29,10 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
     return {module.partition(".")[0]: module for module in sorted(found)}
 
 
-def making(schema: str, out: str) -> str:
+def making(schema: str | None, out: str) -> str:
     """Says which command makes a file of a schema: the first one in its module's docstring."""
     package = Path(__file__).parent
-    module = find(package, "add_arguments", "prepare").get(schema)
+    module = find(package, "add_arguments", "prepare").get(schema or "")
     text = module and (package / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     command = re.search(r"^ *(python -m data_prep .*) --out \S+$", text or "", re.MULTILINE)
     if not command:

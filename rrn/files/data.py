@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.data_prep import hdf5
+from rrn.data_prep.finding import making
 
 
 @dataclasses.dataclass
@@ -99,10 +100,13 @@ class PreparedData:
                     )
 
 
-def read_prepared(path: str) -> PreparedData:
+def read_prepared(path: str, schema: str | None = None) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
+
+    Args:
+      schema: the expected one; where there is no file, the error gives the command that makes it.
 
     Raises:
       ValueError: there is no such file, or it is damaged.
     """
-    return PreparedData.of(hdf5.read(path))
+    return PreparedData.of(hdf5.read(path, making(schema, path)))

@@ -46,24 +46,6 @@ def test_a_digit_is_sampled_between_its_pixels(monkeypatch):
             assert images[n, i, j] == pytest.approx(255 * min(1.2 * ink, 1), abs=0.6)
 
 
-def test_fonts_differ(monkeypatch):
-    for limit in ("ROTATION", "SHEAR", "STRETCH", "SHIFT", "BEND"):
-        monkeypatch.setattr(digits, limit, 0.0)
-    fonts = np.repeat(np.arange(len(digits.FONTS)), 10)
-    labels = np.tile(np.arange(10), len(digits.FONTS))
-    images = digits.draw(labels, fonts, np.random.default_rng(0)) > 64
-    apart = (images[:, None] != images).sum(axis=(2, 3)).reshape(14, 10, 14, 10)
-    fonts_apart = np.einsum("fdgd->fg", apart) + 1000 * np.eye(14)
-    digits_apart = np.einsum("fdfe->fde", apart) + 1000 * np.eye(10)
-    assert fonts_apart.min() > 150 and digits_apart.min() > 25  # pixels, of 10 digits and of one
-    # Undistorted, every digit is 20 pixels high, give or take its edges, and in the middle.
-    rows, columns = images.any(axis=2), images.any(axis=1)
-    assert abs(rows.sum(axis=1) - 20).max() <= 3
-    for filled in (rows, columns):
-        middle = (filled.argmax(axis=1) + 27 - filled[:, ::-1].argmax(axis=1)) / 2
-        assert abs(middle - 13.5).max() <= 2
-
-
 def test_distortions_move_points_as_far_as_they_say(monkeypatch):
     grid = np.arange(28) - 13.5
     straight = np.stack(np.meshgrid(grid, grid, indexing="ij"))[:, None]
