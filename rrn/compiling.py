@@ -50,8 +50,7 @@ def _compiling() -> Iterator[None]:
 def run_compiled(function: Callable[[], Any]) -> Any:
     """Runs a function as one XLA computation of the current device; to be called while tracing.
 
-    The function may use tensors from around it, which become the computation's inputs. Of variables
-    it may read and change those alone that are on the same device.
+    It may use tensors from around it, and read and change variables of that device alone.
 
     Raises:
       ValueError: a tensor that it uses has a shape that may differ from call to call, so that XLA
@@ -91,19 +90,15 @@ def refusals(what: str) -> Iterator[None]:
 
 
 def compile_fast() -> None:
-    """Sets flags with which XLA compiles for GPUs in less time; see `FAST_TO_COMPILE`.
-
-    Must be called before TensorFlow's first operation.
-    """
+    """Sets `FAST_TO_COMPILE`; must be called before TensorFlow's first operation."""
     _set_flags("XLA_FLAGS", FAST_TO_COMPILE)
 
 
 def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
     """Has what XLA compiles for GPUs kept in the user's cache, for the next process.
 
-    The folder is `rrn/xla` in XDG_CACHE_HOME, or in ~/.cache; in it one for each version of
-    TensorFlow and kind of GPU. Whoever has named a folder in TF_XLA_FLAGS keeps that. Must be
-    called before TensorFlow's first operation.
+    The folder is `rrn/xla` in XDG_CACHE_HOME or ~/.cache, with one for each version of TensorFlow
+    and kind of GPU; that of TF_XLA_FLAGS stays. Must be called before TensorFlow's first operation.
     """
     if KEEP in os.environ.get("TF_XLA_FLAGS", ""):
         return

@@ -38,23 +38,27 @@ from rrn.distribute.devices import tune_cpu
 from rrn.hardware import count_cores
 from rrn.order import keep_order
 
+GONE = tf.errors.UnavailableError, tf.errors.AbortedError  # of a process that has failed
 OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a private network."
 
 
 @contextlib.contextmanager
-def running(cluster: Cluster, startup_timeout: float) -> Iterator[None]:
+def running(cluster: Cluster, startup_timeout: float, min_workers: int = 1) -> Iterator[None]:
     """Within it all processes of a cluster run, of which this one is the chief.
 
     If the cluster is local, this process starts the others and ends them with the scope; they end
     by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
     and ids of the processes that run here.
 
+    TensorFlow usually notices at once that a process has failed. Where it does not, a process
+    beside this one ends the run; see `watch`.
+
     Raises:
-      ConnectionError: a worker or server did not come in time.
+      ConnectionError: a worker or server did not come in time, or has failed.
     """
     print(OPEN, flush=True)
     members, server = cluster.processes("ps", "worker"), start_forkserver()
-    processes = []
+    processes, watchers = [], []
     try:
         for role, index, address in members if cluster.local else ():
             member = dataclasses.replace(cluster, role=role, index=index)
@@ -63,21 +67,31 @@ def running(cluster: Cluster, startup_timeout: float) -> Iterator[None]:
             process.start()
             processes.append(process)
             print(f"{role} {index}  {address}  process {process.pid}", flush=True)
-        for role, index, address in cluster.processes("chief"):
-            print(f"{role} {index}  {address}  process {os.getpid()}", flush=True)
+        print(f"chief 0  {cluster.addresses['chief'][0]}  process {os.getpid()}", flush=True)
 
         def find_ended():
             return [m for m, p in zip(members, processes, strict=False) if not p.is_alive()]
 
         wait_for(members, startup_timeout, find_ended)
+        pids = [*(process.pid for process in processes), os.getpid()]
+        watchers = [server.Process(target=watch, args=(cluster, pids, min_workers), daemon=True)]
+        watchers[0].start()
         yield
+    except tf.errors.OpError as error:
+        gone = list(find_missing(members))
+        found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
+        if not gone and found and isinstance(error, GONE):  # it has come back since
+            gone = [cluster.processes(found[1])[int(found[2])]]
+        if not gone:
+            raise
+        raise ConnectionError(lost_message(gone)) from error
     finally:
         for process in processes:
             if process.exitcode is not None:
                 ended = f"{process.name.format(process.pid)} ended by itself"
                 print(f"{ended}, exit code {process.exitcode}", file=sys.stderr, flush=True)
+        for process in [*watchers, *processes]:
             process.kill()
-        for process in processes:
             process.join()
 
 
@@ -187,37 +201,6 @@ def connect(cluster: Cluster) -> tf.distribute.ParameterServerStrategy | None:
     tf.config.experimental_connect_to_cluster(_spec(cluster), "chief", 0, protocol="grpc")
     tf.config.list_logical_devices()
     return None
-
-
-@contextlib.contextmanager
-def reporting_failures(cluster: Cluster, min_workers: int) -> Iterator[None]:
-    """Within it, an error of TensorFlow's that comes from a failed process names the process.
-
-    TensorFlow usually notices at once that a process has failed. Where it does not, a process
-    beside this one ends the run; see `watch`.
-
-    Raises:
-      ConnectionError: a process has failed.
-    """
-    members = [child.pid for child in multiprocessing.active_children()]
-    watcher = multiprocessing.get_context("forkserver").Process(
-        target=watch, args=(cluster, [*members, os.getpid()], min_workers)
-    )
-    watcher.start()
-    try:
-        yield
-    except tf.errors.OpError as error:
-        if gone := find_missing(cluster.processes("ps", "worker")):
-            raise ConnectionError(lost_message(gone)) from error
-        found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
-        if found and isinstance(error, (tf.errors.UnavailableError, tf.errors.AbortedError)):
-            role, index = found[1], int(found[2])  # it has come back since
-            lost = [(role, index, cluster.addresses[role][index])]
-            raise ConnectionError(lost_message(lost)) from error
-        raise
-    finally:
-        watcher.kill()
-        watcher.join()
 
 
 def watch(cluster: Cluster, pids: Sequence[int], min_workers: int) -> None:

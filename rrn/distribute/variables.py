@@ -138,8 +138,8 @@ def short_device(name: str) -> str:
     """
     spec = tf.DeviceSpec.from_string(name)
     local = spec.job in (None, "localhost")
-    place = "" if local else f"/job:{spec.job}/task:{spec.task}/"
-    return f"{place}{spec.device_type}:{spec.device_index}"
+    process = "" if local else f"/job:{spec.job}/task:{spec.task}/"
+    return f"{process}{spec.device_type}:{spec.device_index}"
 
 
 def list_variables(
@@ -150,7 +150,6 @@ def list_variables(
     """Describes each variable, or each of its shards.
 
     Args:
-      variables: variables, whole or in shards.
       towers: what `rrn.variables.recorder.recording` has recorded; empty where nothing was.
       stage_variables: maps the name of a stage of training to the variables that it trains.
 
@@ -182,17 +181,12 @@ def format_variables(rows: Sequence[Mapping[str, Any]]) -> str:
     """Writes what `list_variables` returned as a table, with totals below."""
     table = [("name", "shape", "bytes", "trained in", "device", "readers (reads an update)")]
     for row in rows:
-        shape, size = "x".join(map(str, row["shape"])), f"{row['bytes']:,}"
         readers = ", ".join(f"{tower} {count}" for tower, count in row["readers"].items())
-        table.append((row["name"], shape, size, ", ".join(row["stages"]), row["device"], readers))
-    n, s, b, t, d, _ = (max(map(len, column)) for column in zip(*table, strict=True))
-    lines = [
-        f"{name:<{n}}  {shape:<{s}}  {size:>{b}}  {stages:<{t}}  {device:<{d}}  {readers}"
-        for name, shape, size, stages, device, readers in table
-    ]
+        shape, stages = "x".join(map(str, row["shape"])), ", ".join(row["stages"])
+        table.append((row["name"], shape, f"{row['bytes']:,}", stages, row["device"], readers))
     total = sum(row["bytes"] for row in rows)
-    lines.append(f"{len(rows)} variables, {total // 4:,} parameters, {total:,} bytes")
-    return "\n".join(lines)
+    totals = f"{len(rows)} variables, {total // 4:,} parameters, {total:,} bytes"
+    return f"{_aligned(table)}\n{totals}"
 
 
 def format_hidden(towers: Mapping[str, Record]) -> str:
@@ -202,7 +196,10 @@ def format_hidden(towers: Mapping[str, Record]) -> str:
         for name, shape, device in record.tensors:
             sizes = "x".join("?" if size is None else str(size) for size in shape)
             table.append((tower, name, sizes, short_device(device)))
+    return _aligned(table)
+
+
+def _aligned(table):
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in table
-    )
+    rows = (zip(row, widths, strict=True) for row in table)
+    return "\n".join("  ".join(f"{c:<{w}}" for c, w in row).rstrip() for row in rows)

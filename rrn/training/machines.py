@@ -8,7 +8,7 @@ import tensorflow as tf
 from rrn.compiling import compile_fast, keep_compiled
 from rrn.distribute.cluster import Cluster
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
-from rrn.distribute.processes import connect, reporting_failures, running
+from rrn.distribute.processes import connect, running
 from rrn.order import keep_order
 from rrn.tasks.task import Arrays
 from rrn.training.request import Request
@@ -95,10 +95,7 @@ class ClusterMachines(OneMachine):
             it.
         """
         needed = min(self.num_gradients or self.num_workers, self.num_workers)
-        with (
-            running(self.cluster, self.startup_timeout),
-            reporting_failures(self.cluster, needed if self.sync else 1),
-        ):
+        with running(self.cluster, self.startup_timeout, needed if self.sync else 1):
             self.use(connect(self.cluster))
             yield
 

@@ -30,16 +30,14 @@ def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
 def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
     """Makes a variable that is sharded as another one is, such as an optimizer's slot.
 
-    It is a `ShardedVariable` if that is one.
-
     Args:
       function: makes a shard of the new variable from a shard of `variable`.
     """
-    made = [function(shard) for shard in shards([variable])]
+    parts = [function(shard) for shard in shards([variable])]
     if not isinstance(variable, ShardedVariable):
-        return made[0]
-    name = made[0].name.removesuffix(":0").replace("/part_0", "")
-    return ShardedVariable(made, name, variable.axis)
+        return parts[0]
+    name = parts[0].name.removesuffix(":0").replace("/part_0", "")
+    return ShardedVariable(parts, name, variable.axis)
 
 
 def module_variables(module: tf.Module) -> list[Variable]:
@@ -48,10 +46,10 @@ def module_variables(module: tf.Module) -> list[Variable]:
     `tf.Module.trainable_variables` lists the shards of a `ShardedVariable` instead.
     """
     flatten = module._flatten  # pyright: ignore[reportAttributeAccessIssue] (no stub)
-    found = flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
-    found = [variable for variable in found if shards([variable])[0].trainable]
-    parts = {id(part) for v in found if isinstance(v, ShardedVariable) for part in v.variables}
-    return [variable for variable in found if id(variable) not in parts]
+    every = flatten(predicate=lambda v: isinstance(v, (tf.Variable, ShardedVariable)))
+    every = [variable for variable in every if shards([variable])[0].trainable]
+    parts = {id(part) for v in every if isinstance(v, ShardedVariable) for part in v.variables}
+    return [variable for variable in every if id(variable) not in parts]
 
 
 class ReadingScope:
@@ -106,7 +104,7 @@ def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[Read
 def checked_reads(name: str) -> Iterator[None]:
     """Within it, code of a user's reads its variables with `read` where reads are given values.
 
-    Read otherwise, a variable there is none that gradients reach or that XLA can read.
+    Gradients reach no variable that is read otherwise, and XLA cannot read it.
 
     Raises:
       ValueError: at its end, where trainable variables were read otherwise.

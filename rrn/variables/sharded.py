@@ -1,4 +1,4 @@
-"""A variable in several places: shards along one of its axes.
+"""A variable on several devices: shards along one of its axes.
 
 TensorFlow's own `ShardedVariable` is cut along the first axis alone. The kernel of a 3 x 3
 convolution has three rows along it, so that two servers could not share it evenly.
@@ -52,14 +52,14 @@ class ShardedVariable(tf.Module):
 
         def saveables(name=self.name):
             starts = np.cumsum([0, *self._lengths])
-            made = []
+            saved = []
             for part, start in zip(self.variables, starts, strict=False):
                 offset = [0] * self.shape.rank
                 offset[self.axis] = int(start)
                 shapes = self.shape.as_list(), offset, part.shape.as_list()
-                place = slice_of(name, *shapes).spec
-                made.append(ResourceVariableSaveable(part, place, name))
-            return made
+                part_of = slice_of(name, *shapes).spec
+                saved.append(ResourceVariableSaveable(part, part_of, name))
+            return saved
 
         return {"VARIABLE_VALUE": saveables}  # as a whole variable's
 
