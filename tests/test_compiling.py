@@ -71,11 +71,6 @@ def test_what_xla_cannot_compile_is_said():
         tf.function(lambda: run_compiled(part))()
 
 
-def test_other_errors_of_tensorflow_stay():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible"), refusals("stage"):
-        tf.ones([2]) + tf.ones([3])
-
-
 def test_what_is_not_used_may_have_any_shape():
     @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([2])])
     def outer(unused, x):

@@ -1,14 +1,11 @@
 """The parameter-server study: the kernel's byte counts, the step-time model, the report."""
 
 import heapq
-import os
-import socket
-import subprocess
 import sys
 
 import pytest
 
-from benchmarks.parameter_servers import figures, main, report
+from benchmarks.parameter_servers import main, report
 from benchmarks.parameter_servers_model import (
     WORKERS,
     asynchronous_rate,
@@ -16,39 +13,6 @@ from benchmarks.parameter_servers_model import (
     synchronous_rate,
     table,
 )
-from benchmarks.parameter_servers_sockets import tcp_bytes
-
-RECEIVER = """
-import socket, sys
-with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
-    left = 3_000_000
-    while left:
-        left -= len(connection.recv(left))
-    connection.sendall(bytes(1000))
-    while connection.recv(1):  # until the other side has looked
-        pass
-"""
-
-
-@pytest.mark.timeout(60)
-def test_sent_and_received_bytes_are_the_kernels():
-    """This process sends 3,000,000 bytes to another one, and gets 1,000 back."""
-    before = tcp_bytes(os.getpid())
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
-        with subprocess.Popen([sys.executable, "-c", RECEIVER, port]) as process:
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(bytes(3_000_000))
-                assert len(connection.recv(1000, socket.MSG_WAITALL)) == 1000
-                ours = [b - a for a, b in zip(before, tcp_bytes(os.getpid()), strict=True)]
-                connection.sendall(b"!")  # acknowledges what came
-                theirs = tcp_bytes(process.pid)
-            assert process.wait(30) == 0
-    # A connection's opening counts as a byte of the side that opened it.
-    assert ours == pytest.approx([3_000_000, 1000], abs=1)
-    assert theirs == pytest.approx([1000, 3_000_001], abs=1)
-
 
 # The model
 
@@ -154,25 +118,6 @@ def test_the_report(study):
         "tiny: 1,000,000 parameters, batch 8 a worker; one process alone 2.00 updates/s. not MNIST"
     )
     assert rows[-1] == [last]
-
-
-def test_the_figures(study):
-    drawn = figures(study)
-    sent, received = drawn["bytes"].axes
-    assert [bar.get_height() for bar in sent.patches] == pytest.approx([3.3, 1, 2, 2])
-    assert [bar.get_height() for bar in received.patches] == pytest.approx([3.03, 1, 2, 2])
-    loss, accuracy = drawn["curves"].axes
-    assert [list(line.get_ydata()) for line in loss.lines] == 2 * [[1, 0.5]]
-    assert list(accuracy.lines[0].get_xdata()) == [0.25, 0.5]
-    assert [axes.get_ylabel() for axes in (sent, loss, accuracy)] == [
-        *("MB", "loss", "right answers, %"),
-    ]
-    legend = [text.get_text() for text in received.get_legend().get_texts()]
-    assert sorted(legend) == ["computed", "server 0", "server 1"]
-    for figure in drawn.values():
-        figure.draw_without_rendering()
-        axes = figure.axes[-1]
-        assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
 
 
 @pytest.mark.parametrize(

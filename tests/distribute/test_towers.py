@@ -99,18 +99,6 @@ def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expec
     assert counts == {"CPU:0": 3 * encoder, "CPU:1": network, "CPU:2": network, "CPU:3": network}
 
 
-def test_every_product_of_four_towers_is_on_its_device(babi, expected_products):
-    trainer, _ = make_trainer(*babi, CPUS)
-    counts = products_by_device(trainer.traced)
-    encoder, network = expected_products["encoder"][1], expected_products["network"][1]
-    assert counts == {
-        "CPU:0": 4 * encoder + network,
-        "CPU:1": network,
-        "CPU:2": network,
-        "CPU:3": network,
-    }
-
-
 def test_what_a_stage_does_not_train_has_no_backward_pass():
     """Each product has one in the backward pass for its kernel.
 
@@ -192,7 +180,6 @@ def one_device(clipped_babi):
     "count, how",
     [
         (3, {}),  # of 16 examples 5, 5 and 6
-        (4, {}),
         (3, {"compiled": True}),
         (2, {"compiled": True, "encodes_itself": True}),
     ],

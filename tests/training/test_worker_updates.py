@@ -118,17 +118,6 @@ def test_two_devices_update_by_themselves_with_batches_of_their_own():
     assert seen[0] != seen[1]
 
 
-def test_devices_that_do_not_wait_learn():
-    trainer, inputs = make(2)
-    updates = OneMachine(CPUS[:2], sync=False).update_maker(trainer, trainer.task.arrays, 0)
-    updates.use(inputs, {})
-    first, _ = updates.train(20)
-    for _ in range(4):
-        last, _ = updates.train(20)
-    assert trainer.update == 100 and last["staleness_counts"].sum() == 20
-    assert last["loss"] < 0.7 * first["loss"]
-
-
 def test_a_loss_that_is_not_finite_is_told_with_the_first_update_that_has_it():
     trainer, inputs = make(2)
     updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
