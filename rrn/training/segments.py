@@ -1,13 +1,12 @@
-"""Training in carried segments: examples stay for several updates, with their recurrent states.
+"""Truncated backpropagation with persistent state: examples stay for several updates.
 
-An update runs a few steps, a segment, from the states that the examples had after the update
-before. Gradients flow through the segment alone. Then an example that is solved may leave, and one
-that has had `max_segments` segments has to leave. A fresh example takes its place, in its initial
-state. So an update costs the same time and memory however long its examples have stayed, networks
-learn from states that many steps have made, and the examples that are not solved yet get most of
-the steps.
+An update runs a few steps, a segment, from the recurrent states that the examples had after the
+update before. Gradients flow through the segment alone. Then a solved example may be replaced, and
+one that has had `max_segments` segments always is, by a fresh one in its initial state. So an
+update costs the same time and memory however long its examples have stayed, networks learn from
+states that many steps have made, and the examples that are not solved yet get most of the steps.
 
-The fresh example of a place is the one that the input pipeline draws for (seed, update, place).
+The fresh example of a row is the one that the input pipeline draws for (seed, update, row).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +20,18 @@ from rrn.variables.shapes import known_size
 from rrn.variables.sharded import ShardedVariable
 
 KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
-LEAVING = 1_000  # folded into a batch's seed to draw which solved examples leave
+LEAVING = 1_000  # folded into a batch's seed to draw which solved examples are replaced
 
 
 class CarriedBatch(tf.Module):
-    """The examples of every place of the global batch, on the devices of their places.
+    """The examples of every row of the global batch, each device's on it.
 
-    The variables are one row for each place: the batch's tensors and the state, as the last segment
-    left them, and "segments", how many an example has had. A place with 0 segments is empty, and a
-    new pool has empty places alone.
+    The variables have one row for each example: the batch's tensors and the state, as the last
+    segment left them, and "segments", how many an example has had. A row with 0 is empty, as all
+    are at first.
 
     Args:
-      batch_size: the number of places, of all devices together.
+      batch_size: the number of rows, of all devices together.
       batch_specs: each device's batches' `tf.TypeSpec`s.
 
     Raises:
@@ -66,7 +65,7 @@ class CarriedBatch(tf.Module):
         self._segments = self._rows("segments", tf.TensorSpec([1], tf.int32), sizes)
 
     def _rows(self, name, like, sizes):
-        """A variable of zeros with a row for each place, on the places' devices."""
+        """A variable of zeros with a row for each example, each device's on it."""
         parts = []
         for device, size in zip(self._devices, sizes, strict=True):
             with tf.device(device):
@@ -76,13 +75,10 @@ class CarriedBatch(tf.Module):
         return parts[0] if len(parts) == 1 else ShardedVariable(parts, f"pool/{name}")
 
     def take(self, device: int, batch: Batch) -> tuple[Batch, Any]:
-        """Takes the examples that stayed, and fills the empty places with fresh ones.
-
-        Args:
-          batch: the fresh examples of the device's places.
+        """Takes the examples that stayed, and fills the empty rows with those of a fresh batch.
 
         Returns:
-          (the examples of the places, their state), which of fresh ones is the initial state.
+          (the examples, their state), which of fresh ones is the initial state.
         """
         stayed = _part(self._segments, device) > 0
         fresh = {name: batch[name] for name in self._examples}
@@ -98,7 +94,7 @@ class CarriedBatch(tf.Module):
         return chosen, _where(stayed, state, initial)
 
     def segments(self, device: int) -> tf.Tensor:
-        """Reads how many segments the examples of a device's places have had, `[places]`."""
+        """Reads how many segments a device's examples have had, `[rows]`."""
         return _part(self._segments, device).read_value()
 
     def leave(
@@ -109,17 +105,17 @@ class CarriedBatch(tf.Module):
         max_segments: int,
         leave_probability: float,
     ) -> tuple[tf.Tensor, dict[str, Pair]]:
-        """Decides which examples leave after a segment.
+        """Decides which examples are replaced after a segment.
 
         Args:
           segments: how many they had before, as `segments` returned.
-          solved: whether each is solved, booleans `[places]`.
+          solved: whether each is solved, booleans `[rows]`.
           max_segments: how many segments an example may have.
-          leave_probability: with which a solved one leaves before that.
+          leave_probability: with which a solved one is replaced before that.
 
         Returns:
-          (how many segments they have had, 0 of those that leave; metrics, name -> (sum, count), of
-          the latter: "solved", the share of them that is, and "segments_to_solve").
+          (how many segments they have had, 0 of those that are replaced; metrics of the latter,
+          name -> (sum, count): "solved", the share of them that is, and "segments_to_solve").
         """
         random = ExampleRandom(fold_in(batch["seed"], LEAVING), batch["rows"], self.batch_size)
         segments += 1
@@ -135,11 +131,7 @@ class CarriedBatch(tf.Module):
         return tf.where(leave, tf.zeros_like(segments), segments), metrics
 
     def put(self, device: int, batch: Batch, state: Any, segments: tf.Tensor) -> None:
-        """Keeps the examples, with their state after a segment.
-
-        Args:
-          segments: how many segments they have had, 0 of those that leave.
-        """
+        """Keeps the examples, with their state and number of segments, as `leave` returned it."""
         kept = [*self._examples.values(), *tf.nest.flatten(self._state), self._segments]
         values = [*(batch[name] for name in self._examples), *tf.nest.flatten(state), segments]
         for rows, value in zip(kept, values, strict=True):
