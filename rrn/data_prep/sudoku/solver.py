@@ -4,7 +4,7 @@ A board is 81 bit masks of the digits that its cells may still hold. The masks o
 block are narrowed together by three rules. Naked singles: if a cell can hold only one digit, no
 other cell of its units holds it. Hidden singles: if only one cell of a unit can hold a digit, it
 does. Locked candidates: if a line can hold a digit only in one box, the box's other cells do not
-hold it, and the same with line and box exchanged. A board that no rule narrows any further is split
+hold it, and the same with line and box swapped. A board that no rule narrows any further is split
 in two: in one, a cell holds one of its digits, and in the other any other of them.
 """
 
@@ -128,7 +128,7 @@ def _narrow(masks):
     for cells, line, box in TRIPLES:
         triple = _any(after, cells)
         # A digit that a line can hold only in one box is taken from the box's other lines, and the
-        # same with line and box exchanged.
+        # same with line and box swapped.
         after = after & ~_others(triple & ~_others(triple, line), box)
         after = after & ~_others(triple & ~_others(triple, box), line)
     changed = (after != before).any(axis=(0, 1, 2, 3))

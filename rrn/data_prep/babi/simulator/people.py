@@ -27,7 +27,7 @@ from rrn.data_prep.babi.simulator.world import (
 )
 
 NUM_QUESTIONS = 5
-WINDOW = 5  # a question starts from one of so many last clauses
+WINDOW = 5  # a question starts from one of the last clauses, as many as this
 COUNT = ("none", "one", "two", "three")
 TIMES = ("yesterday", "this morning", "this afternoon", "this evening")
 
