@@ -1,50 +1,28 @@
 """Sudoku, 17 to 34 givens (Palm et al. 2018).
 
     python -m data_prep sudoku --clues sudoku17.txt.gz --out data/sudoku.h5
-    python main.py --config configs/sudoku.py --devices 0,1,2,3
+    python main.py --config configs/sudoku.py:VARIANT
     python -m rrn.tasks.sudoku FILE_OR_81_CHARACTERS
 
 The paper: 94.1 % of the boards with 17 givens solved after 32 steps, 96.6 % after 64. How many
 updates that took is not known. Its batch is 64 boards on each device: `train.batch_size` is that of
-four. `--config.model.recompute=True` trades time for memory. These settings have not been run to
-their end here.
+four.
 
-Variants; each result is of one seed, on the test boards with 17 to 34 givens:
-  cpu    10,000 updates of 8 steps, 5,000 of 16 and 3,000 of 32 with Adam and bfloat16 products:
-         83.0 % solved after 64 steps, of those with 17 givens 27.6 %, after 101 minutes of one
-         core.
-  segments  In carried segments of 8 steps, from cpu's weights (--weights
-         runs/sudoku_cpu/weights.h5): 99.6 % solved after 64 steps, of those with 17 givens 97.9 %,
-         after about 20 hours of one core with AVX-512, cpu's included, beside other work.
-         `pretrained/sudoku.h5`.
-         It ran in twelve parts, each from the last one's weights. Three had at most 6 segments,
-         boards that left with probability 0.5, and an error share of 0.5: 6,900 updates of a cosine
-         over 17,400, 3,000 of one from 1.2e-3, and 14,000 of one from 2e-3. Nine had the settings
-         below, the first four of these in float32: 4,300 updates at a constant rate (averages of
-         0.999), 4,500 of a cosine over 5,000, 9,400 of one over 10,000, and 9,400, 16,000,
-         13,500, 15,500, 20,000 and 25,000 of cosines that end there, the last three from 7e-4,
-         5e-4 and 7e-4.
-  quick  2,000 updates of 8 steps with Muon and bfloat16 products, then 5,000 in carried segments:
-         82.2 % solved after 64 steps, of 3,600 test boards, after 12 minutes on 2 cores of an AMD
-         EPYC with AVX-512, --devices cpu:2, evaluation included.
-  gpu    9,000 updates of 512 boards in carried segments of 8 steps, from nothing: 99.7 % solved
-         after 64 steps, of those with 17 givens 97.9 % (95.8 % after 32), after 4.7 minutes of one
-         NVIDIA H200, beside two other trainings, --devices 0.
-  candidates  The network over candidates, of 21,521 parameters, from nothing, 6,000 updates of 16
-         boards, most in carried segments of 8 steps: 99.5 % solved after 64 steps, of those with 17
-         givens 95.9 %, after 26 minutes of one core with AVX-512, beside other work.
-         `pretrained/sudoku_candidates.h5`.
-  hard   On hard puzzles, half of the boards, from candidates' weights (--weights
-         pretrained/sudoku_candidates.h5). Fewer and fewer further cells are revealed, and boards
-         may make 64 steps at first and 256 at last; segments have 8 steps, and later 16. 43.9 % of
-         the test puzzles solved after 64 steps, and 96.8 % by 1,024, in 91 minutes of one core with
-         AVX-512, 157 of a newer one, 90 of two of these and 375 of two of the older ones, beside
-         other work. Most stages were runs of their own, each from the last one's weights;
-         docs/notes/training.md has what each of them brought.
-         `pretrained/sudoku_hard.h5`.
-             python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
-                 --out data/sudoku_hard.h5
-  test   10 updates of 8 boards of 2 steps, to see in less than a minute whether everything runs.
+    VARIANT     solved after 64 steps: all, 17 givens   time, hardware (one seed)
+                the paper's settings                    not run to their end here
+    cpu         83.0 %, 27.6 %                          101 minutes, one core
+    segments    99.6 %, 97.9 %                          20 hours, one core with AVX-512
+    quick       82.2 %, 30.0 %                          12 minutes, 2 cores with AVX-512
+    gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
+    candidates  99.5 %, 95.9 %                          26 minutes, one core with AVX-512
+    hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
+    test        10 updates                              less than a minute
+
+`segments` starts from cpu's weights (`--weights runs/sudoku_cpu/weights.h5`) and ran in twelve
+parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/report/training.md has both.
+
+    python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
+        --out data/sudoku_hard.h5                                                     (hard)
 """
 
 from typing import Any
@@ -82,7 +60,7 @@ def paper() -> Experiment:
 
 
 def ours() -> Experiment:
-    """What our own recipes share; boards are relabelled and turned at random."""
+    """What our own recipes share; digits are permuted and boards rotated or reflected."""
     return replace(
         paper(),
         model={"augment_digits": True, "augment_symmetries": True},
@@ -135,7 +113,7 @@ def segments() -> Experiment:
             "segments": Segments(max_segments=8, leave_probability=0.7),
             "error_share": 0.8,
             "evaluate_every_updates": 2_000,
-            "validation_examples": 1_800,  # of 360, chance would choose the weights
+            "validation_examples": 1_800,  # with 360, noise would choose the weights
         },
     )
 

@@ -283,3 +283,8 @@ def test_the_slurm_script_tells_every_node_its_task(tmp_path):
     assert [(node["task"]["type"], int(node["task"]["index"])) for node in nodes] == tasks
     addresses = {"chief": ["a:2222"], "ps": ["b:2222", "c:2222"], "worker": ["d:2222", "e:2222"]}
     assert all(node["cluster"] == addresses for node in nodes)
+
+
+def test_the_page_of_all_settings_is_current():
+    page = runpy.run_path(ROOT / "docs/config_reference.py")["page"]
+    assert text_of("docs/guide/config.md") == page(), "python docs/config_reference.py writes it"
