@@ -1,6 +1,6 @@
 """Draws docs/images/results.png, ours beside the paper's, from the tables of docs/results.md.
 
-python docs/images/results.py
+python docs/results_figure.py
 """
 
 import re
@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "images"
 OURS, PAPER = "#35506e", "#c0572b"
 
 
