@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rrn.data_prep.sudoku.generator import generate
 from rrn.data_prep.sudoku.solver import solve
 from rrn.data_prep.sudoku.symmetry import fingerprints
 
@@ -16,9 +15,3 @@ def test_generate(generated):
     assert (counts == 1).all()
     np.testing.assert_array_equal(found, solutions)
     assert len(np.unique(fingerprints(puzzles, solutions))) == 60
-
-
-def test_generate_makes_as_many_as_asked(monkeypatch):
-    monkeypatch.setattr("rrn.data_prep.sudoku.generator.BATCH", 2)
-    batches = generate(3, np.random.default_rng(0))
-    assert [len(puzzles) for puzzles, _ in batches] == [2, 1]

@@ -54,11 +54,6 @@ def test_a_form_is_read(form):
     np.testing.assert_array_equal(read_text(FORMS[form], "text"), DIGITS[None])
 
 
-def test_forms_may_follow_each_other():
-    lines = [PUZZLE, *ROWS, "", *FORMS["framed"].splitlines(), PUZZLE]
-    assert [line for line, _ in reading.find_puzzles(lines, "text")] == [1, 2, 13, 25]
-
-
 # Files
 
 

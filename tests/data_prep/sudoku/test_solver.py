@@ -1,7 +1,5 @@
 """The Sudoku solver: a brute-force oracle, hard puzzles and the real list."""
 
-import gzip
-
 import numpy as np
 
 from rrn.data_prep.sudoku.solver import BLOCK, NOT_KNOWN, count_solutions, search, solve
@@ -94,13 +92,6 @@ def test_solve_fills_blank_grids_at_random():
     # Every digit in every cell: 500 / 9 = 55.6 on average, standard deviation 7.
     times = np.stack([(grids == digit).sum(axis=0) for digit in range(1, 10)])
     assert times.min() > 20 and times.max() < 91
-
-
-def test_solve_real_puzzles(sudoku_clues):
-    puzzles = boards(*gzip.decompress(sudoku_clues.read_bytes()).decode().split()[::100])
-    solutions, counts = solve(puzzles)
-    assert len(puzzles) == 392 and (counts == 1).all()
-    assert_solves(solutions, puzzles)
 
 
 def test_whether_there_is_one_solution_is_counted_within_bounds(generated):

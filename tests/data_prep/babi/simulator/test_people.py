@@ -36,10 +36,3 @@ def test_where_a_thing_is_and_was():
     before = asked(3, tale, world, clause=5)
     assert before.text == "Where was the milk before the hallway?"
     assert (before.answer, before.supporting) == ("garden", (5, 4, 2))
-
-
-def test_a_question_with_two_answers_is_not_asked():
-    gifts = ("give", "Mary", "milk", "John"), ("give", "Mary", "apple", "John")
-    for _ in range(20):
-        question = asked(5, *tale_of(*gifts), clause=0)
-        assert "milk" in question.text
