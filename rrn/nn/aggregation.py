@@ -1,37 +1,45 @@
-"""What nodes hear at a step: the interface `Aggregation`, and any message function of one's own.
+"""What nodes receive at a step: the interface `Aggregation`, and any message function.
 
 `EdgeMessages` is the general path. It calls a module on every edge and aggregates the results at
 the receivers; nothing is known of the module, so that nothing is moved from edges to nodes.
-`rrn.nn.messages` has the fast way for an MLP and sums.
+`rrn.nn.messages` has the fast way for an MLP, for sums and means.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from rrn.nn.checks import check_shape, check_sizes, float_type
+from rrn.nn.checks import (
+    check_edges,
+    check_globals,
+    check_nodes,
+    check_shape,
+    check_sizes,
+    float_type,
+)
 from rrn.nn.graphs import EdgeValues, Graph
-from rrn.nn.graphs.checks import check_edges, check_globals, check_graph, check_nodes
-from rrn.nn.layers import MLP
-from rrn.variables.reading import checked_reads
+from rrn.nn.layers import MLP, gather
 
 AGGREGATES = "sum", "mean", "max", "softmax"
 
 
 class Aggregation(tf.Module):
-    """What every node hears of its senders: m_j, from the states of all nodes.
+    """What every node receives from its senders: m_j, from the states of all nodes.
 
     A class of your own that inherits from it and has `__call__` may be a network's `message_fn`.
     Its `prepare` may compute what is the same at every step.
 
     Args:
-      output_size: the size of what a node hears.
+      output_size: the size of what a node receives.
       edge_size: the number of an edge's features, 0 without.
       global_size: the number of a graph's globals, 0 without.
 
-    Raises:
-      ValueError: output_size is below 1, or edge_size or global_size below 0.
+    Attributes:
+      mlp: the message function where it is an MLP that a task may regularize, else None.
     """
+
+    mlp: MLP | None = None
+    input_dtype = tf.float32  # of the states
 
     def __init__(
         self, output_size: int, edge_size: int = 0, global_size: int = 0, name: str = "message_fn"
@@ -52,13 +60,8 @@ class Aggregation(tf.Module):
 
         Returns:
           What calls take as `prepared`, a nest of tensors and None; here (edges, globals_).
-
-        Raises:
-          ValueError: edges or globals are missing, are given to an aggregation without, or do not
-            fit the graph.
         """
         name = type(self).__name__
-        check_graph(name, graph)
         if (edges is None, globals_ is None) != (self.edge_size == 0, self.global_size == 0):
             got = ["None" if x is None else "values" for x in (edges, globals_)]
             raise ValueError(
@@ -70,6 +73,21 @@ class Aggregation(tf.Module):
             globals_ = check_globals(f"{name}: globals_", graph, globals_, self.global_size)
         return edges, globals_
 
+    def prepare_followed(
+        self,
+        kernel: tf.Tensor | None,
+        graph: Graph,
+        edges: EdgeValues | None,
+        globals_: tf.Tensor | None,
+    ) -> tuple[Any, tf.Tensor | None]:
+        """Prepares for a matrix `[output_size, next_size]` by which m_j is multiplied next.
+
+        Returns:
+          (what `prepare` returns, the kernel that is left for others to multiply by). An
+          aggregation that multiplies by it itself leaves None.
+        """
+        return self.prepare(graph, edges, globals_), kernel
+
     def __call__(
         self,
         graph: Graph,
@@ -77,7 +95,7 @@ class Aggregation(tf.Module):
         prepared: Any,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
-        """Computes what every node hears.
+        """Computes what every node receives.
 
         Args:
           nodes: `[nodes, node_size]`, the states h, in a network float32.
@@ -87,28 +105,8 @@ class Aggregation(tf.Module):
 
         Returns:
           `[nodes, output_size]`.
-
-        Raises:
-          NotImplementedError: the class has no `__call__` of its own.
         """
         raise NotImplementedError(f"{type(self).__name__} has no __call__")
-
-
-class PreparedEdges(NamedTuple):
-    """What `EdgeMessages` computes once for all steps, with a row for each place of an edge.
-
-    Attributes:
-      senders, receivers: integers `[rows]`; see `rrn.nn.graphs.EdgeEnds`.
-      present: 1 for an edge and 0 for padding, `[rows]`; None where all are edges.
-      edges: the edges' features `[rows, edge_size]`; None without.
-      globals_: the globals of the receivers' graphs `[rows, global_size]`; None without.
-    """
-
-    senders: tf.Tensor
-    receivers: tf.Tensor
-    present: tf.Tensor | None
-    edges: tf.Tensor | None
-    globals_: tf.Tensor | None
 
 
 class EdgeMessages(Aggregation):
@@ -121,7 +119,7 @@ class EdgeMessages(Aggregation):
 
     The weights w are 1 if none are given: a weight says how often an edge counts, and 0 leaves it
     out. So of a mean, a maximum or attention, edge dropout leaves out edges and scales nothing up.
-    A node that hears nobody gets zeros, whatever the aggregate.
+    A node without senders gets zeros, whatever the aggregate.
 
     f is called once for all edges of all graphs, with the rows of each edge: (senders
     `[edges, node_size]`, receivers `[edges, node_size]`, edges `[edges, edge_size]` or None,
@@ -137,10 +135,6 @@ class EdgeMessages(Aggregation):
 
     Args:
       compute_dtype: the type of what f is called with.
-
-    Raises:
-      ValueError: function is no module that can be called, there is no such aggregate, a size is
-        too small, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -166,7 +160,11 @@ class EdgeMessages(Aggregation):
 
     def prepare(
         self, graph: Graph, edges: EdgeValues | None = None, globals_: tf.Tensor | None = None
-    ) -> PreparedEdges:
+    ) -> tuple:
+        """Returns what each edge has: (sender, receiver, present, features, globals), or None.
+
+        Each has a row for every row of `Graph.edge_ends`; `present` is 1 or 0, in float32.
+        """
         edges, globals_ = super().prepare(graph, edges, globals_)
         senders, receivers, present = graph.edge_ends()
         if present is not None:
@@ -175,41 +173,35 @@ class EdgeMessages(Aggregation):
             edges = tf.cast(_by_row(edges, [self.edge_size]), self.compute_dtype)
         if globals_ is not None:
             globals_ = tf.cast(globals_, self.compute_dtype)
-            globals_ = tf.gather(graph.broadcast_globals_to_nodes(globals_), receivers)
-        return PreparedEdges(senders, receivers, present, edges, globals_)
+            globals_ = gather(graph.broadcast_globals_to_nodes(globals_), receivers)
+        return senders, receivers, present, edges, globals_
 
     def __call__(
         self,
         graph: Graph,
         nodes: tf.Tensor,
-        prepared: PreparedEdges,
+        prepared: tuple,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
         nodes = check_nodes("EdgeMessages: nodes", graph, nodes)
         edge_weights = check_edges("EdgeMessages: edge_weights", graph, edge_weights)
+        senders, receivers, weights, edges, globals_ = prepared
         nodes = tf.cast(nodes, tf.float32)  # gradients of a gather are added up in its type
-        ends = (tf.gather(nodes, places) for places in (prepared.senders, prepared.receivers))
-        ends = (tf.cast(rows, self.compute_dtype) for rows in ends)
-        with checked_reads(f"The message function {type(self.function).__name__}"):
-            result = self.function(*ends, prepared.edges, prepared.globals_)
-        messages, scores = self._checked(result, prepared.senders.shape[0])
-        weights = prepared.present
+        ends = [tf.gather(nodes, rows) for rows in (senders, receivers)]
+        ends = [tf.cast(rows, self.compute_dtype) for rows in ends]
+        messages, scores = self._messages(senders.shape[0], *ends, edges, globals_)
         if edge_weights is not None:
             rows = tf.cast(_by_row(edge_weights, []), tf.float32)
             weights = rows if weights is None else rows * weights
-        receivers, num_nodes = prepared.receivers, tf.shape(nodes)[0]
-        return _AT_RECEIVERS[self.aggregate](messages, scores, weights, receivers, num_nodes)
+        aggregated = _AT_RECEIVERS[self.aggregate]
+        return aggregated(messages, scores, weights, receivers, tf.shape(nodes)[0])
 
-    def _checked(self, result, rows):
+    def _messages(self, rows, *ends_and_values):
         """(messages, scores) in float32, of the right shapes; no scores but for attention."""
-        name, scores = f"What the message function {type(self.function).__name__} returns", None
+        name = f"What the message function {type(self.function).__name__} returns"
+        messages, scores = self.function(*ends_and_values), None
         if self.aggregate == "softmax":
-            if not isinstance(result, (list, tuple)) or len(result) != 2:
-                got = type(result).__name__
-                raise ValueError(
-                    f'{name} must be a pair (messages, scores) for aggregate="softmax", got a {got}'
-                )
-            result, scores = result
+            messages, scores = messages
             check_shape(f"{name} as scores", scores, "[edges, heads]", [rows, None])
             scores = tf.cast(scores, tf.float32)
             if not scores.shape[1] or self.output_size % scores.shape[1]:
@@ -217,9 +209,9 @@ class EdgeMessages(Aggregation):
                     f"{name} as scores must have shape [edges, heads] with a number of heads that "
                     f"divides output_size {self.output_size}, got {scores.shape}"
                 )
-        axes = "[edges, output_size]"
-        check_shape(f"{name} as messages", result, axes, [rows, self.output_size])
-        return tf.cast(result, tf.float32), scores
+        sizes = [rows, self.output_size]
+        check_shape(f"{name} as messages", messages, "[edges, output_size]", sizes)
+        return tf.cast(messages, tf.float32), scores
 
 
 class ConcatenatedMLP(tf.Module):
@@ -240,11 +232,7 @@ class ConcatenatedMLP(tf.Module):
         edges: tf.Tensor | None,
         globals_: tf.Tensor | None,
     ) -> tf.Tensor | list[tf.Tensor]:
-        """Applies the MLP to every edge; see `EdgeMessages` for what it is given.
-
-        Returns:
-          `[edges, output_size]`; if scored [messages, scores], with scores `[edges, 1]`.
-        """
+        """Applies the MLP to every edge; see `EdgeMessages`."""
         parts = [part for part in (senders, receivers, edges, globals_) if part is not None]
         messages = self.mlp(tf.concat(parts, axis=-1))
         return tf.split(messages, [-1, 1], axis=-1) if self.scored else messages

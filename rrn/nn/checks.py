@@ -1,10 +1,8 @@
-"""Wrong calls, named: the function, the argument, the value it got, and what would be right.
+"""Wrong calls of a user's, named: the argument, the value it got, and what would be right.
 
-Every check raises a ValueError. `name` is the function and the argument, as "Linear 'readout': x",
-and a value is a tensor, an array or nested lists of numbers.
-
-Checked is what is known when the call is made, or traced. Nothing is added to a traced function,
-and AutoGraph reads this code: it knows no `:=`.
+Checked is what TensorFlow would not name, or would compute silently. Every check raises a
+ValueError. A name is the function and the argument, as "SparseGraph: senders". A value is a tensor,
+an array or nested lists of numbers. Nothing is added to a traced function.
 """
 
 import reprlib
@@ -18,98 +16,10 @@ import tensorflow as tf
 FLOATS = tf.float32, tf.bfloat16, tf.float16, tf.float64
 
 
-def shape_of(value: Any) -> tf.TensorShape:
-    """Finds what is known of a value's shape; a size in it may be None."""
-    return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
-
-
-def check_numbers(name: str, value: Any) -> tf.DType:
-    """Refuses what holds no numbers, as strings, None, and lists of different lengths.
-
-    Returns the numbers' type.
-    """
-    if isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
-        got = type(value).__name__
-        raise ValueError(f"{name} must be a tensor or an array of numbers, got a {got}")
-    try:
-        dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
-    except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors
-        dtype = tf.string
-    if dtype == tf.string:
-        got = "strings" if hasattr(value, "shape") else reprlib.repr(value)
-        raise ValueError(f"{name} must be a tensor or an array of numbers, got {got}")
-    return dtype
-
-
-def check_integers(name: str, value: Any) -> None:
-    """Refuses what holds no integers."""
-    dtype = check_numbers(name, value)
-    if not dtype.is_integer:
-        shape = shape_of(value)
-        hint = f"; none at all are tf.zeros({shape.as_list()}, tf.int32)"
-        hint = hint if shape.num_elements() == 0 else ""
-        raise ValueError(f"{name} must be integers, got {dtype.name}{hint}")
-
-
-def check_rank(name: str, value: Any, rank: int) -> None:
-    """Refuses a value of another rank."""
-    shape = shape_of(value)
-    if shape.rank != rank:
-        raise ValueError(f"{name} must have rank {rank}, got shape {shape}")
-
-
-def check_shape(
-    name: str, value: Any, axes: str, sizes: Sequence[int | None] | tf.TensorShape | None
-) -> None:
-    """Refuses a value that cannot have the right shape, or is none of numbers.
-
-    Args:
-      axes: what the axes are, as "[nodes, node_size]".
-      sizes: their sizes, None where a size is not known; None for any number of axes.
-    """
-    check_numbers(name, value)
-    right = tf.TensorShape(sizes)  # pyright: ignore[reportArgumentType] (stubs lack None)
-    shape = shape_of(value)
-    if not shape.is_compatible_with(right):
-        raise ValueError(f"{name} must have shape {axes} = {right}, got {shape}")
-
-
-def check_width(name: str, value: Any, axis: str, size: int) -> None:
-    """Refuses a value whose last axis has another size, that has no axis, or is none of numbers.
-
-    Args:
-      axis: what the last axis is, as "input_size".
-      size: its size.
-    """
-    check_numbers(name, value)
-    shape = shape_of(value)
-    if shape.rank is not None and (shape.rank == 0 or shape[-1] not in (None, size)):
-        raise ValueError(f"{name} must have shape [..., {axis}] = (..., {size}), got {shape}")
-
-
-def check_list(name: str, value: Any, length: int) -> None:
-    """Refuses what is not a list or tuple with a value for each of `length` parts of a union."""
-    if not isinstance(value, (list, tuple)):
-        got = type(value).__name__
-        raise ValueError(
-            f"{name} must be a list with a value for each of the union's {length} parts, got {got}"
-        )
-    if len(value) != length:
-        raise ValueError(
-            f"{name} must have a value for each of the union's {length} parts, got {len(value)}"
-        )
-
-
 def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
-    """Refuses sizes of layers that are no integers, or too small.
-
-    Args:
-      lowest: the smallest size that is right.
-      **sizes: the arguments by their names.
-    """
+    """Refuses sizes that are no integers, or below `lowest`."""
     for argument, size in sizes.items():
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if not whole or size < lowest:
+        if not isinstance(size, (int, np.integer)) or size < lowest:
             raise ValueError(
                 f"{name}: {argument} must be an integer of at least {lowest}, got {size!r}"
             )
@@ -118,10 +28,124 @@ def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
 def float_type(name: str, dtype: tf.DType | str) -> tf.DType:
     """Reads a type of floats, or its name; refuses others, and floats that matrices cannot have."""
     try:
-        found = tf.as_dtype(dtype)
+        known = tf.as_dtype(dtype)
     except TypeError:
-        found = None
-    if found not in FLOATS:
-        floats = ", ".join(known.name for known in FLOATS)
+        known = None
+    if known not in FLOATS:
+        floats = ", ".join(floats.name for floats in FLOATS)
         raise ValueError(f"{name} must be a type of floats, one of {floats}, got {dtype!r}")
-    return found
+    return known
+
+
+def shape_of(value: Any) -> tf.TensorShape:
+    """Finds what is known of a value's shape; a size in it may be None."""
+    return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
+
+
+def check_numbers(name: str, value: Any) -> tf.DType:
+    """Refuses what holds no numbers, such as None and lists of different lengths.
+
+    Returns the numbers' type.
+    """
+    if not isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
+        try:
+            dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
+            if dtype != tf.string:
+                return dtype
+        except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors
+            pass
+    got = type(value).__name__ if hasattr(value, "shape") else reprlib.repr(value)
+    raise ValueError(f"{name} must be a tensor or an array of numbers, got {got}")
+
+
+def check_shape(
+    name: str, value: Any, axes: str, sizes: Sequence[int | None] | tf.TensorShape
+) -> None:
+    """Refuses a value that cannot have the right shape, or is none of numbers.
+
+    Args:
+      axes: what the axes are, as "[nodes, node_size]".
+      sizes: their sizes, None where a size is not known.
+    """
+    check_numbers(name, value)
+    if not shape_of(value).is_compatible_with(sizes):
+        right = tf.TensorShape(sizes)
+        raise ValueError(f"{name} must have shape {axes} = {right}, got {shape_of(value)}")
+
+
+def index_tensor(name: str, value: Any, axes: str, sizes: Sequence[int | None]) -> tf.Tensor:
+    """Makes an int32 tensor of numbers from 0; `axes` and `sizes` are those of `check_shape`.
+
+    The values of int32 tensors are left to `Graph.validate`.
+    """
+    try:
+        tensor = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}") from None
+    check_shape(name, tensor, axes, sizes)
+    if not tensor.dtype.is_integer:
+        none = tensor.shape.num_elements() == 0  # an empty list is one of floats
+        hint = f"; none at all are tf.zeros({tensor.shape.as_list()}, tf.int32)" if none else ""
+        raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
+    known = tf.get_static_value(tensor) if not sizes or tensor.dtype != tf.int32 else None
+    wrong = [] if known is None else np.extract((known < 0) | (known > tf.int32.max), known)
+    if len(wrong):
+        raise ValueError(f"{name} must be from 0 to {tf.int32.max}, got {wrong[0]}")
+    return tf.cast(tensor, tf.int32)
+
+
+def check_nodes(name: str, graph: Any, nodes: Any) -> tf.Tensor:
+    """Takes values of nodes `[nodes, size]`, one row for each node of a graph."""
+    check_shape(name, nodes, "[nodes, size]", [graph.known_sizes().nodes, None])
+    return tf.convert_to_tensor(nodes)
+
+
+def check_globals(name: str, graph: Any, globals_: Any, size: int | None = None) -> tf.Tensor:
+    """Takes globals `[graphs, size]`, one row for each graph."""
+    check_shape(name, globals_, "[graphs, size]", [graph.known_sizes().graphs, size])
+    return tf.convert_to_tensor(globals_)
+
+
+def check_edges(name: str, graph: Any, values: Any, *last: int | None) -> Any:
+    """Takes values of edges in the graph's edge shape, a list of such for a union; or None.
+
+    Args:
+      *last: the size of a last axis, None where any is right. Weights have no such axis.
+    """
+    return None if values is None else _edges(name, graph.known_sizes().edge_shape, values, last)
+
+
+def _edges(name, shape, values, last):
+    if isinstance(shape, list):
+        if not isinstance(values, (list, tuple)) or len(values) != len(shape):
+            got = len(values) if isinstance(values, (list, tuple)) else type(values).__name__
+            raise ValueError(
+                f"{name} must be a list with a value for each of the union's {len(shape)} parts, "
+                f"got {got}"
+            )
+        parts = zip(shape, values, strict=True)
+        return [_edges(f"{name}[{i}]", *part, last) for i, part in enumerate(parts)]
+    if shape.rank is not None:
+        check_shape(name, values, f"[*edge_shape{', size' * len(last)}]", [*shape, *last])
+    return tf.convert_to_tensor(values)
+
+
+def known_value(name: str, value: Any) -> np.ndarray:
+    """Finds a value on the host, for `Graph.validate`."""
+    known = tf.get_static_value(value)
+    if known is None:
+        raise ValueError(
+            f"{name} is not known while a function is traced; call validate before, outside of it"
+        )
+    return np.asarray(known)
+
+
+def validate_indices(name: str, indices: np.ndarray, bound: int | np.ndarray) -> None:
+    """Refuses indices below 0 or not below a bound; names the first one and its position."""
+    wrong = np.argwhere((indices < 0) | (indices >= bound))
+    if len(wrong):
+        first = wrong[0].tolist()
+        raise ValueError(
+            f"{name}{first} must be from 0 to {bound - 1}, got {indices[tuple(first)]} "
+            f"({len(wrong)} of {indices.size} are out of range)"
+        )

@@ -3,7 +3,6 @@
 Images are `[batch, height, width, channels]`. Kernels start uniform in ±sqrt(6 / fan_in) (He et al.
 2015), which keeps the size of what passes through many ReLU layers; biases start at zero.
 `compute_dtype` is the type of the convolutions and of their outputs; variables are always float32.
-A call raises a ValueError where its input has another shape than it should.
 """
 
 from collections.abc import Sequence
@@ -12,34 +11,9 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.nn.checks import check_shape, check_sizes, float_type
-from rrn.nn.gradients import Gradient, custom_gradient
+from rrn.nn.layers import bias_add
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size
-
-IMAGES = "[batch, height, width, input_size]"
-
-
-def he_uniform(shape: Sequence[int], fan_in: float) -> tf.Tensor:
-    """Draws the initial values of a kernel, uniform in ±sqrt(6 / fan_in).
-
-    Args:
-      fan_in: the number of inputs that add up to one output.
-    """
-    limit = (6.0 / fan_in) ** 0.5
-    return tf.random.uniform(shape, -limit, limit)
-
-
-@custom_gradient
-def bias_add(x: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
-    """Computes x + b over the last axis.
-
-    The gradient is `tf.reduce_sum`, for the reasons of `rrn.nn.layers.bias_add`.
-    """
-
-    def gradient(dy):
-        return dy, tf.reduce_sum(dy, axis=[0, 1, 2])
-
-    return tf.nn.bias_add(x, b), gradient
 
 
 def max_pool(images: tf.Tensor) -> tf.Tensor:
@@ -49,11 +23,7 @@ def max_pool(images: tf.Tensor) -> tf.Tensor:
     several of four pixels are the largest, each has a share of the gradient then, and elsewhere the
     first has all of it. Of pixels that a ReLU has set to zero, none goes on.
 
-    Args:
-      images: `[batch, height, width, size]`.
-
-    Returns:
-      `[batch, ceil(height / 2), ceil(width / 2), size]`.
+    From `[batch, height, width, size]` to `[batch, ⌈height / 2⌉, ⌈width / 2⌉, size]`.
     """
     if not is_compiling():
         return tf.nn.max_pool2d(images, 2, 2, "SAME")
@@ -64,20 +34,45 @@ def max_pool(images: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.reshape(images, blocks), axis=[2, 4])
 
 
-class Conv2D(tf.Module):
+class _Convolution(tf.Module):
+    """A kernel of a shape, a bias, and what both convolutions do before and after theirs.
+
+    Args:
+      fan_in: the number of inputs that add up to one output.
+      sizes: what the user gave, by name.
+    """
+
+    def __init__(self, shape: Sequence[int], fan_in: float, output_size, dtype, name, **sizes):
+        super().__init__(name=name)
+        check_sizes(f"{type(self).__name__} {name!r}", output_size=output_size, **sizes)
+        self.compute_dtype = float_type(f"{type(self).__name__}: compute_dtype", dtype)
+        self._input_size, limit = sizes["input_size"], (6.0 / fan_in) ** 0.5
+        with self.name_scope:
+            self.w = tf.Variable(tf.random.uniform(shape, -limit, limit), name="w")
+            self.b = tf.Variable(tf.zeros([output_size]), name="b")
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        """Convolves images `[batch, height, width, input_size]`; returns `compute_dtype`."""
+        name, axes = f"{type(self).__name__} {self.name!r}: x", "[batch, height, width, input_size]"
+        check_shape(name, x, axes, [None, None, None, self._input_size])  # others are grouped
+        w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
+        return bias_add(self._convolve(tf.cast(x, self.compute_dtype), w), b)
+
+    def _convolve(self, x, w) -> tf.Tensor:
+        raise NotImplementedError
+
+
+class Conv2D(_Convolution):
     """A convolution with bias; zeros surround the image ("SAME" padding).
 
     Output pixel (y, x) sees kernel_size² pixels around (stride y, stride x) that are `dilation`
     apart. The kernel w is `[kernel_size, kernel_size, input_size, output_size]`, the bias b
-    `[output_size]`.
+    `[output_size]`. Outputs are `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`.
 
     Args:
       stride: how far apart in the input two neighbouring output pixels are.
-      dilation: how far apart in the input two neighbouring elements of the kernel are.
-
-    Raises:
-      ValueError: a size, stride or dilation is below 1, or stride and dilation are both above 1;
-        compute_dtype is no type of floats.
+      dilation: how far apart in the input two neighbouring elements of the kernel are. Only one of
+        stride and dilation can be above 1.
     """
 
     def __init__(
@@ -90,59 +85,35 @@ class Conv2D(tf.Module):
         compute_dtype: tf.DType | str = tf.float32,
         name: str = "conv",
     ):
-        super().__init__(name=name)
-        check_sizes(
-            f"Conv2D {name!r}",
-            input_size=input_size,
-            output_size=output_size,
-            kernel_size=kernel_size,
-            stride=stride,
-            dilation=dilation,
-        )
         if stride > 1 and dilation > 1:
             raise ValueError(
                 f"Conv2D {name!r}: only one can be above 1, got stride={stride}, "
                 f"dilation={dilation}"
             )
-        self.stride, self.dilation = stride, dilation
-        self.compute_dtype = float_type(f"Conv2D {name!r}: compute_dtype", compute_dtype)
-        fan_in = kernel_size**2 * input_size
         shape = [kernel_size, kernel_size, input_size, output_size]
-        with self.name_scope:
-            self.w = tf.Variable(he_uniform(shape, fan_in), name="w")
-            self.b = tf.Variable(tf.zeros([output_size]), name="b")
+        sizes = {"input_size": input_size, "kernel_size": kernel_size}
+        sizes |= {"stride": stride, "dilation": dilation}
+        fan_in = kernel_size**2 * input_size
+        super().__init__(shape, fan_in, output_size, compute_dtype, name, **sizes)
+        self.stride, self.dilation = stride, dilation
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """Convolves images.
-
-        Args:
-          x: `[batch, height, width, input_size]`.
-
-        Returns:
-          `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`, in `compute_dtype`.
-        """
-        check_shape(f"Conv2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[2]])
-        w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
-        x = tf.cast(x, self.compute_dtype)
+    def _convolve(self, x, w):
         if self.dilation == 1:
-            return bias_add(tf.nn.conv2d(x, w, self.stride, "SAME"), b)
+            return tf.nn.conv2d(x, w, self.stride, "SAME")
         # atrous_conv2d makes a batch of every dilation-th pixel. tf.nn.conv2d with dilations has no
         # gradient without oneDNN, which is off on CPUs that have no AVX-512.
-        return bias_add(tf.nn.atrous_conv2d(x, w, self.dilation, "SAME"), b)
+        return tf.nn.atrous_conv2d(x, w, self.dilation, "SAME")
 
 
-class ConvTranspose2D(tf.Module):
+class ConvTranspose2D(_Convolution):
     """The transpose of a convolution with `stride`: an image `stride` times as high and wide.
 
     Every input pixel (y, x) adds its multiple of the kernel to the output around
     (stride y, stride x). The kernel w is `[kernel_size, kernel_size, output_size, input_size]`, the
-    bias b `[output_size]`.
+    bias b `[output_size]`. Outputs are `[batch, stride * height, stride * width, output_size]`.
 
     Args:
       stride: how far apart in the output two neighbouring input pixels are.
-
-    Raises:
-      ValueError: a size or stride is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -154,36 +125,13 @@ class ConvTranspose2D(tf.Module):
         compute_dtype: tf.DType | str = tf.float32,
         name: str = "conv",
     ):
-        super().__init__(name=name)
-        check_sizes(
-            f"ConvTranspose2D {name!r}",
-            input_size=input_size,
-            output_size=output_size,
-            kernel_size=kernel_size,
-            stride=stride,
-        )
-        self.stride = stride
-        self.compute_dtype = float_type(f"ConvTranspose2D {name!r}: compute_dtype", compute_dtype)
-        fan_in = kernel_size**2 * input_size / stride**2
         shape = [kernel_size, kernel_size, output_size, input_size]
-        with self.name_scope:
-            self.w = tf.Variable(he_uniform(shape, fan_in), name="w")
-            self.b = tf.Variable(tf.zeros([output_size]), name="b")
+        sizes = {"input_size": input_size, "kernel_size": kernel_size, "stride": stride}
+        fan_in = kernel_size**2 * input_size / max(stride, 1) ** 2
+        super().__init__(shape, fan_in, output_size, compute_dtype, name, **sizes)
+        self.stride = stride
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """Enlarges images.
-
-        Args:
-          x: `[batch, height, width, input_size]`.
-
-        Returns:
-          `[batch, stride * height, stride * width, output_size]`, in `compute_dtype`.
-        """
-        check_shape(
-            f"ConvTranspose2D {self.name!r}: x", x, IMAGES, [None, None, None, self.w.shape[3]]
-        )
-        w, b = (read(v, self.compute_dtype) for v in (self.w, self.b))
-        x = tf.cast(x, self.compute_dtype)
+    def _convolve(self, x, w):
         batch, height, width, _ = tf.unstack(tf.shape(x))
-        shape = tf.stack([batch, self.stride * height, self.stride * width, self.w.shape[2]])
-        return bias_add(tf.nn.conv2d_transpose(x, w, shape, self.stride, "SAME"), b)
+        shape = tf.stack([batch, self.stride * height, self.stride * width, w.shape[2]])
+        return tf.nn.conv2d_transpose(x, w, shape, self.stride, "SAME")

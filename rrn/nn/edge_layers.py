@@ -11,12 +11,18 @@ positive. With y_j the gradient of m_j:
     of W_l: Σ_edges e_(l-1)' d_l;  of b_l: Σ_edges d_l;
     of s_i: Σ_(edges from i) d_0;  of r_j: Σ_(edges to j) d_0
 
-TensorFlow runs the products, XLA what lies between them, block by block of a few graphs. Measured
-in bfloat16 on one core with AMX that other work used, too, in processor time: a prototype of these
-sums and gradients, for 32 Sudokus and two layers of 96 units, took 24 ms in place of 61; a whole
-update of 8 steps, 0.57 to 0.61 of the time. TensorFlow's product fused with bias and ReLU is one
-reason: oneDNN runs that in another way, on 12,960 edges in 1.1 ms where the product takes 0.3 to
-0.4. Its ReLU gradient is another.
+On a CPU TensorFlow runs the matrix products, and XLA what lies between them, in blocks of a few
+graphs. TensorFlow's product fused with bias and ReLU is slower there, and so is its ReLU gradient.
+
+Within what XLA compiles it is written for GPUs, where passes over tensors of edges take the time:
+
+- All graphs are one block. Senders' rows are taken by their numbers in the whole batch: XLA would
+  transpose the edges for a gather within each graph.
+- Bias and ReLU are computed in the products' type. XLA does them in one kernel after the product.
+- The last bias's gradient needs no edges: Σ_edges d_L = Σ_j n_j y_j, with n_j how many of the edges
+  to j have e_L > 0, which is counted while e_L is summed.
+- The other biases' gradients are products with a few rows of ones. XLA's own sum over all rows
+  takes more than twice as long.
 """
 
 import functools
@@ -25,10 +31,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
-from rrn.nn import compiled_edge_layers
-from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
-from rrn.nn.layers import MLP
+from rrn.nn.layers import MLP, custom_gradient
 from rrn.order import add_in_order
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size
@@ -36,6 +40,7 @@ from rrn.variables.shapes import known_size
 BLOCK_EDGES = 2**13  # twice or half as many: as fast in an update, a tenth slower by themselves
 MAX_BLOCKS = 32  # of a large batch: each costs time to trace
 INTEGERS = {tf.bfloat16: tf.int16, tf.float32: tf.int32}  # of the same size
+ONES = 8  # rows: a product with a single one is a sum to XLA
 
 _xla = functools.partial(tf.function, jit_compile=True, autograph=False)
 
@@ -83,8 +88,7 @@ class EdgeLayerSums:
             on_edges = self._mlp.hidden_layers
             return self._graph.message_sums(on_edges, senders, receivers, None, edge_weights)
         weights = [(read(layer.w), read(layer.b)) for layer in self._mlp.layers[1:-1]]
-        sums = compiled_edge_layers.message_sums if is_compiling() else message_sums
-        return sums(self._graph, senders, receivers, weights)
+        return message_sums(self._graph, senders, receivers, weights)
 
 
 def message_sums(
@@ -107,58 +111,67 @@ def message_sums(
       `[nodes, last size]`, in the type of the senders, which is that of the products.
     """
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
-    nodes, degree = (known_size(graph.neighbours, axis) for axis in (0, 1))
-    batch = int(tf.get_static_value(graph.batch))
-    size = max(1, BLOCK_EDGES // (nodes * degree), -(-batch // MAX_BLOCKS))
-    sizes = [min(size, batch - start) for start in range(0, batch, size)]
-
-    def blocks(x):
-        return tf.split(tf.reshape(x, [batch, nodes, x.shape[-1]]), sizes)
+    sums = _CompiledSums(graph) if is_compiling() else _SumsInBlocks(graph)
 
     @custom_gradient
     def run(senders, receivers, kernels, biases):
-        dtype = senders.dtype
-        kernels = [tf.cast(kernel, dtype) for kernel in kernels]
-        sums, outputs = [], []
-        for block in zip(blocks(senders), blocks(receivers), strict=True):
-            e = [_first(*block, graph.neighbours)]
-            for kernel, bias in zip(kernels[:-1], biases[:-1], strict=True):
-                e.append(_relu(tf.matmul(e[-1], kernel), bias))
-            last, block_sums = _last(tf.matmul(e[-1], kernels[-1]), biases[-1], graph.neighbours)
-            outputs.append([*e, last])
-            sums.append(block_sums)
+        cast_kernels = [tf.cast(kernel, senders.dtype) for kernel in kernels]
+        m, kept = sums.forward(senders, receivers, cast_kernels, biases)
 
         def gradient(y):
-            results = [
-                _gradients(y_block, e, kernels, graph)
-                for y_block, e in zip(blocks(y), outputs, strict=True)
-            ]
-            to_senders, to_receivers, to_kernels, to_biases = zip(*results, strict=True)
-            results = [
-                tf.concat(to_senders, axis=0),
-                tf.concat(to_receivers, axis=0),
-                *(add_in_order(parts) for parts in zip(*to_kernels, strict=True)),
-                *(add_in_order(parts) for parts in zip(*to_biases, strict=True)),
-            ]
+            results = sums.backward(y, kept, cast_kernels)
             message = "rrn.nn.edge_layers.message_sums has no gradient of its gradient"
             results = [tf.raw_ops.PreventGradient(input=x, message=message) for x in results]
             return tf.nest.pack_sequence_as([senders, receivers, kernels, biases], results)
 
-        return tf.concat(sums, axis=0), gradient
+        return m, gradient
 
     return run(senders, receivers, kernels, biases)
 
 
-def _gradients(y, e, kernels, graph):
-    """The gradients to a block's senders, receivers, and, in float32, to kernels and biases."""
-    to_kernels, to_biases = [], []
-    d = _through_sums(e[-1], y)
-    ones = tf.ones([1, e[-1].shape[0]], d.dtype)
-    for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
-        to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
-        to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
-        d = _through_relu(e_before, tf.matmul(d, kernel, transpose_b=True))
-    return *_sums_at_ends(d, graph.edges_from), to_kernels, to_biases
+class _SumsInBlocks:
+    """m and its gradients on a CPU, block by block of a few graphs."""
+
+    def __init__(self, graph):
+        self._graph = graph
+        self._nodes, degree = (known_size(graph.neighbours, axis) for axis in (0, 1))
+        self._batch = batch = int(tf.get_static_value(graph.batch))
+        size = max(1, BLOCK_EDGES // (self._nodes * degree), -(-batch // MAX_BLOCKS))
+        self._sizes = [min(size, batch - start) for start in range(0, batch, size)]
+
+    def forward(self, senders, receivers, kernels, biases):
+        """(m, e_0 .. e_L of each block)."""
+        sums, outputs = [], []
+        for block in zip(self._blocks(senders), self._blocks(receivers), strict=True):
+            e = [_first(*block, self._graph.neighbours)]
+            for kernel, bias in zip(kernels[:-1], biases[:-1], strict=True):
+                e.append(_relu(tf.matmul(e[-1], kernel), bias))
+            x = tf.matmul(e[-1], kernels[-1])
+            last, block_sums = _last(x, biases[-1], self._graph.neighbours)
+            outputs.append([*e, last])
+            sums.append(block_sums)
+        return tf.concat(sums, axis=0), outputs
+
+    def backward(self, y, outputs, kernels):
+        """The gradients to senders, receivers, and, in float32, to kernels and biases."""
+        blocks = zip(self._blocks(y), outputs, strict=True)
+        results = [self._block_gradients(*block, kernels) for block in blocks]
+        to_senders, to_receivers, *to_weights = zip(*results, strict=True)
+        to_weights = [add_in_order(parts) for parts in to_weights]
+        return [tf.concat(to_senders, axis=0), tf.concat(to_receivers, axis=0), *to_weights]
+
+    def _blocks(self, x):
+        return tf.split(tf.reshape(x, [self._batch, self._nodes, x.shape[-1]]), self._sizes)
+
+    def _block_gradients(self, y, e, kernels):
+        to_kernels, to_biases = [], []
+        d = _through_sums(e[-1], y)
+        ones = tf.ones([1, e[-1].shape[0]], d.dtype)
+        for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
+            to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
+            to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
+            d = _through_relu(e_before, tf.matmul(d, kernel, transpose_b=True))
+        return *_sums_at_ends(d, self._graph.edges_from), *to_kernels, *to_biases
 
 
 @_xla
@@ -176,17 +189,16 @@ def _relu_of_sum(x, bias):
 _relu = _xla(_relu_of_sum)
 
 
-def _sums_of_rows(x, rows):
-    """The sums of every `rows.shape[1]` rows of x, `[nodes, size]`."""
-    x = tf.cast(tf.reshape(x, [-1, rows.shape[1], x.shape[-1]]), tf.float32)
-    return tf.reduce_sum(x, axis=1)
+def _sums_of_rows(x, number):
+    """The sums of every `number` rows of x, float32."""
+    return tf.reduce_sum(tf.cast(tf.reshape(x, [-1, number, x.shape[-1]]), tf.float32), axis=1)
 
 
 @_xla
 def _last(x, bias, neighbours):
     """e_L and its sums; together, because that reads e_L once less."""
     e = _relu_of_sum(x, bias)
-    return e, tf.cast(_sums_of_rows(e, neighbours), e.dtype)
+    return e, tf.cast(_sums_of_rows(e, neighbours.shape[1]), e.dtype)
 
 
 @_xla
@@ -194,7 +206,7 @@ def _sums_at_ends(d, edges_from):
     """The sums of d over the edges from each node, and over those to it."""
     by_graph = tf.reshape(d, [-1, edges_from.shape.num_elements(), d.shape[-1]])
     by_sender = tf.gather(by_graph, edges_from, axis=1)
-    return [tf.cast(_sums_of_rows(x, edges_from), d.dtype) for x in (by_sender, d)]
+    return [tf.cast(_sums_of_rows(x, edges_from.shape[1]), d.dtype) for x in (by_sender, d)]
 
 
 def _where_positive(e, d):
@@ -213,3 +225,50 @@ def _through_sums(e, y):
 
 
 _through_relu = _xla(_where_positive)
+
+
+class _CompiledSums:
+    """m and its gradients within what XLA compiles; see above."""
+
+    def __init__(self, graph):
+        self._graph, self._degree = graph, graph.neighbours.shape[1]
+
+    def forward(self, senders, receivers, kernels, biases):
+        """(m, (e_0 .. e_L, how many e_L > 0 are summed))."""
+        dtype = senders.dtype
+        received = tf.gather(senders, self._rows(self._graph.known_neighbours, 1))
+        own = tf.repeat(tf.cast(receivers, tf.float32), self._degree, axis=0)
+        e = [tf.cast(tf.nn.relu(tf.cast(received, tf.float32) + own), dtype)]
+        for kernel, bias in zip(kernels, biases, strict=True):
+            e.append(tf.nn.relu(tf.matmul(e[-1], kernel) + tf.cast(bias, dtype)))
+        sums, counts = (_sums_of_rows(x, self._degree) for x in (e[-1], _positive(e[-1])))
+        return tf.cast(sums, dtype), (e, counts)
+
+    def backward(self, y, kept, kernels):
+        """The gradients to senders, receivers, and, in float32, to kernels and biases."""
+        (e, counts), dtype = kept, y.dtype
+        to_biases = [tf.reduce_sum(counts * tf.cast(y, tf.float32), axis=0)]
+        to_kernels = []
+        d = tf.repeat(y, self._degree, axis=0) * tf.cast(_positive(e[-1]), dtype)
+        for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
+            to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
+            d = tf.matmul(d, kernel, transpose_b=True)
+            d = tf.where(e_before > 0, d, tf.zeros([], dtype))
+            if e_before is not e[0]:
+                ones = tf.ones([ONES, d.shape[0]], dtype)
+                to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
+        from_nodes = self._rows(self._graph.edges_from, self._degree)
+        sums = [_sums_of_rows(x, self._degree) for x in (tf.gather(d, from_nodes), d)]
+        return [*(tf.cast(x, dtype) for x in sums), *to_kernels, *to_biases]
+
+    def _rows(self, of_one_graph, edges):
+        """Rows of the whole batch, of those within a graph that has `edges` rows for each node.
+
+        `of_one_graph` are integers `[graph_nodes, k]`.
+        """
+        first = tf.range(self._graph.batch)[:, None] * (len(of_one_graph) * edges)
+        return tf.reshape(first + of_one_graph.reshape(1, -1), [-1])
+
+
+def _positive(e):
+    return tf.cast(e > 0, tf.float32)

@@ -1,17 +1,16 @@
 """Dense layers, MLP and embedding: `tf.Module`s that know no device, file or config.
 
 Initial values are the ones behind the paper's results: Glorot-uniform kernels and embeddings, zero
-biases. `compute_dtype` is the type of the matrix products; variables are always float32. A call
-raises a ValueError where its input has another size or type than it should.
+biases. `compute_dtype` is the type of the matrix products; variables are always float32.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
-from rrn.nn.checks import check_integers, check_sizes, check_width, float_type
-from rrn.nn.gradients import Gradient, custom_gradient
+from rrn.nn.checks import check_sizes, float_type
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size
 
@@ -27,29 +26,49 @@ def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
     return tf.random.uniform(shape, -limit, limit)
 
 
+def custom_gradient(function: Callable[..., tuple[Any, Callable]]) -> Callable[..., Any]:
+    """Is `tf.custom_gradient`, whose stub does not say what the decorated function returns."""
+    return tf.custom_gradient(function)
+
+
 @custom_gradient
-def bias_add(x: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
-    """Computes x + b, `[rows, size]`; TensorFlow fuses it with the product before and a ReLU after.
+def bias_add(x: tf.Tensor, b: tf.Tensor):
+    """Computes x + b, `[..., size]`; TensorFlow fuses it with the product before and a ReLU after.
 
     The gradient is `tf.reduce_sum`. TensorFlow's own, BiasAddGrad, adds up in bfloat16 where its
     input is bfloat16 (4,096 ones give 256), and takes twice as long there.
     """
 
     def gradient(dy):
-        db = dy
-        if dy.shape[0] and dy.shape[0] % SUM_PARTS == 0:
+        db, rank = dy, dy.shape.rank
+        if rank == 2 and dy.shape[0] and dy.shape[0] % SUM_PARTS == 0:
             db = tf.reduce_sum(tf.reshape(dy, [SUM_PARTS, -1, dy.shape[1]]), axis=1)
-        return dy, tf.reduce_sum(db, axis=0)
+        return dy, tf.reduce_sum(db, axis=list(range(rank - 1)))
 
     return tf.nn.bias_add(x, b), gradient
 
 
-class Linear(tf.Module):
-    """y = x w + b, with w `[input_size, output_size]` and b `[output_size]`.
+def gather(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """Is `tf.gather` with a gradient that is added up in float32 at least.
 
-    Raises:
-      ValueError: a size is below 1, or compute_dtype is no type of floats.
+    TensorFlow adds up in the type of the rows: of 4,096 ones in bfloat16, 256.
     """
+    if rows.dtype in (tf.float32, tf.float64):
+        return tf.gather(rows, indices)
+
+    @custom_gradient
+    def gather_low_precision(rows):
+        def gradient(dy):
+            sums = tf.math.unsorted_segment_sum(tf.cast(dy, tf.float32), indices, tf.shape(rows)[0])
+            return tf.cast(sums, rows.dtype)
+
+        return tf.gather(rows, indices), gradient
+
+    return gather_low_precision(rows)
+
+
+class Linear(tf.Module):
+    """y = x w + b, with w `[input_size, output_size]` and b `[output_size]`."""
 
     def __init__(
         self,
@@ -67,18 +86,12 @@ class Linear(tf.Module):
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         """Computes x w + b: `[..., input_size]` to `[..., output_size]`, in `compute_dtype`."""
-        check_width(f"Linear {self.name!r}: x", x, "input_size", known_size(self.w, 0))
         return self.add_bias(self.product(x, read(self.w, self.compute_dtype)))
 
     def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-        """Multiplies x with some or all rows of the kernel.
+        """Multiplies x `[..., size]` with some or all rows of the kernel.
 
-        Args:
-          x: `[..., size]`.
-          w: `[size, output_size]`, in `compute_dtype`; see `split_kernel`.
-
-        Returns:
-          `[..., output_size]`, in `compute_dtype`.
+        w is `[size, output_size]`, in `compute_dtype` as the result; see `split_kernel`.
         """
         x = tf.cast(x, self.compute_dtype)
         if x.shape.rank == 2:
@@ -97,27 +110,20 @@ class Linear(tf.Module):
         A layer over a concatenation of inputs is the sum of the inputs' products with such parts of
         the kernel. So each input may be multiplied where it has the fewest rows.
 
-        Args:
-          sizes: each input's size; one of them may be -1, for what the others leave.
-
-        Returns:
-          A kernel `[size, output_size]` for each of the sizes, in `compute_dtype`.
+        One of the sizes may be -1, for what the others leave. Returns a kernel
+        `[size, output_size]` for each, in `compute_dtype`.
         """
         return tf.split(read(self.w, self.compute_dtype), sizes)
 
     def followed_by(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Multiplies out this layer and a product after it.
-
-        Args:
-          kernel: `[output_size, next_size]`.
+        """Multiplies out this layer and a kernel `[output_size, next_size]` after it.
 
         Returns:
           (w kernel, b kernel), `[input_size, next_size]` and `[next_size]`, multiplied in float32
           and cast to `compute_dtype`: x (w kernel) + b kernel = (x w + b) kernel.
         """
-        w, b = read(self.w), read(self.b)[None]
+        w, b, dtype = read(self.w), read(self.b)[None], self.compute_dtype
         kernel = tf.cast(kernel, tf.float32)
-        dtype = self.compute_dtype
         return tf.cast(tf.matmul(w, kernel), dtype), tf.cast(tf.matmul(b, kernel)[0], dtype)
 
 
@@ -126,10 +132,6 @@ class MLP(tf.Module):
 
     Args:
       sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
-
-    Raises:
-      ValueError: there are fewer than two sizes, one of them is below 1, or compute_dtype is no
-        type of floats.
     """
 
     def __init__(
@@ -139,9 +141,8 @@ class MLP(tf.Module):
         name: str = "mlp",
     ):
         super().__init__(name=name)
-        if not hasattr(sizes, "__len__") or len(sizes) < 2:
+        if len(sizes) < 2:
             raise ValueError(f"MLP {name!r}: sizes must be [input, ..., output], got {sizes}")
-        check_sizes(f"MLP {name!r}", **{f"sizes[{i}]": size for i, size in enumerate(sizes)})
         with self.name_scope:
             self.layers = [
                 Linear(size, next_size, compute_dtype, name=f"linear_{i}")
@@ -162,7 +163,6 @@ class MLP(tf.Module):
           `[..., output]`, in `compute_dtype`.
         """
         first, *rest = self.layers
-        check_width(f"MLP {self.name!r}: x", x, "input", known_size(first.w, 0))
         x = first(x)
         return rest[-1](self.hidden_layers(x, after_relu)) if rest else x
 
@@ -184,11 +184,7 @@ class MLP(tf.Module):
 
 
 class Embedding(tf.Module):
-    """A table `[vocabulary_size, size]` with a row for each id.
-
-    Raises:
-      ValueError: a size is below 1.
-    """
+    """A table `[vocabulary_size, size]` with a row for each id."""
 
     def __init__(self, vocabulary_size: int, size: int, name: str = "embedding"):
         super().__init__(name=name)
@@ -201,5 +197,4 @@ class Embedding(tf.Module):
 
         The table's gradient is sparse, `tf.IndexedSlices`.
         """
-        check_integers(f"Embedding {self.name!r}: ids", ids)
         return tf.gather(read(self.table), ids)

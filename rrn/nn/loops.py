@@ -9,101 +9,122 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.nn.gradients import custom_gradient
-
-# (state, constants) -> (the new state, the turn's output)
-Turn = Callable[[Any, Any], tuple[Any, tf.Tensor]]
+from rrn.nn.layers import custom_gradient
 
 
-def loop(
-    turn: Turn, state: Any, constants: Any, turns: int, output_shape: Sequence[int | None]
-) -> tuple[Any, tf.Tensor]:
-    """Changes a state several times.
+class Loop:
+    """Turns from a first state s(0) to the last s(T), with constants c: outputs o(1) .. o(T).
 
-    Gradients flow to floats of the state and of the constants, and to nothing else that `turn`
-    uses.
+        forward     s(t), o(t) = turn(s(t-1), c)                                  t = 1 .. T
+
+    The forward pass keeps s(0) .. s(T-1). With ds(t) and do(t) the gradients of the loss to s(t)
+    and o(t), and J(t) the turn's Jacobian at s(t-1) and c, the backward pass runs the other way:
+
+        backward    ds(t-1), dc(t) = (ds(t), do(t)) J(t);  dc = Σ_t dc(t)         t = T .. 1
 
     Args:
       turn: a function from the state and the constants to the new state and a float32 output.
-      state: a nest of tensors; those of floats are float32.
-      constants: a nest of tensors, and of anything else, that stay the same.
-      turns: how often, at least once.
+      turns: T, at least 1.
       output_shape: the shape of a turn's output.
-
-    Returns:
-      (the last state, the outputs `[turns, *output_shape]`).
     """
-    leaves = tf.nest.flatten(constants)
-    places = [i for i, x in enumerate(leaves) if tf.is_tensor(x) and x.dtype.is_floating]
-    floating = [part.dtype.is_floating for part in tf.nest.flatten(state)]
-    size = len(floating)
 
-    def floats(parts):
-        return [part for part, is_float in zip(parts, floating, strict=True) if is_float]
+    def __init__(
+        self,
+        turn: Callable[[Any, Any], tuple[Any, tf.Tensor]],
+        turns: int,
+        output_shape: Sequence[int | None],
+    ):
+        self.turn, self.turns, self.output_shape = turn, turns, output_shape
 
-    def with_floats(parts, values):
-        """The parts, those of floats replaced by values."""
-        values = iter(values)
-        return [next(values) if f else part for part, f in zip(parts, floating, strict=True)]
+    def forward(self, state: Any, constants: Any) -> tuple[Any, tf.Tensor, Any]:
+        """Returns (s(T), the outputs `[T, *output_shape]`, the stacked s(0) .. s(T-1))."""
+        arrays = tf.nest.map_structure(lambda s: self._array(s.shape, s.dtype), state)
 
-    def run_turn(parts, values):
-        filled = list(leaves)
-        for place, value in zip(places, values, strict=True):
-            filled[place] = value
-        args = tf.nest.pack_sequence_as(state, parts), tf.nest.pack_sequence_as(constants, filled)
-        new_state, output = turn(*args)
-        return tf.nest.flatten(new_state), output
+        def body(t, state, befores, outputs):
+            befores = tf.nest.map_structure(lambda array, s: array.write(t, s), befores, state)
+            state, output = self.turn(state, constants)
+            return t + 1, state, befores, outputs.write(t, output)
 
-    @custom_gradient
-    def run(*tensors):
-        parts, values = list(tensors[:size]), list(tensors[size:])
+        begin = 0, state, arrays, self._array(self.output_shape)
+        _, state, befores, outputs = self._while(lambda t: t < self.turns, body, begin)
+        return state, outputs.stack(), tf.nest.map_structure(lambda a: a.stack(), befores)
 
-        def forward(i, parts, kept, outputs):
-            kept = [array.write(i, part) for array, part in zip(kept, parts, strict=True)]
-            parts, output = run_turn(parts, values)
-            return i + 1, parts, kept, outputs.write(i, output)
+    def backward(
+        self, befores: Any, constants: Any, to_last: list[tf.Tensor], to_outputs: tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """Returns the gradients to the floats of s(0), and in float32 to those of c."""
+        floats = _floats(constants)
 
-        arrays = [_array(turns, part.shape, part.dtype) for part in parts]
-        arrays = arrays, _array(turns, output_shape)
-        _, last, kept, outputs = _while(lambda i: i < turns, forward, (0, parts, *arrays), turns)
-        befores = [array.stack() for array in kept]
+        def body(t, to_state, to_floats):
+            state = tf.nest.map_structure(lambda stack: stack[t], befores)
+            sources = _floats(state)
+            with tf.GradientTape() as tape:
+                tape.watch([sources, floats])
+                new_state, output = self.turn(state, constants)
+            gradients: Any = tape.gradient(  # of a gather it is sparse
+                [*_floats(new_state), output],
+                [*sources, *floats],
+                output_gradients=[*to_state, to_outputs[t]],
+                unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            )
+            to_state = [tf.convert_to_tensor(g) for g in gradients[: len(sources)]]
+            more = gradients[len(sources) :]
+            sums = [a + tf.cast(b, tf.float32) for a, b in zip(to_floats, more, strict=True)]
+            return t - 1, to_state, sums
 
-        def gradient(*upstream):
-            *to_last, to_outputs = upstream
+        begin = self.turns - 1, to_last, [tf.zeros(value.shape) for value in floats]
+        _, to_first, to_floats = self._while(lambda t: t >= 0, body, begin)
+        return to_first, to_floats
 
-            def backward(i, to_parts, to_values):
-                parts = [before[i] for before in befores]
-                with tf.GradientTape() as tape:
-                    tape.watch([floats(parts), values])
-                    new_parts, output = run_turn(parts, values)
-                sources = floats(parts)
-                gradients = tape.gradient(
-                    [*floats(new_parts), output],
-                    [*sources, *values],
-                    output_gradients=[*to_parts, to_outputs[i]],
-                    unconnected_gradients=tf.UnconnectedGradients.ZERO,
-                )
-                found: list[Any] = list(gradients)  # of a gather it is sparse
-                more = found[len(sources) :]
-                to_parts = [tf.convert_to_tensor(part) for part in found[: len(sources)]]
-                sums = [a + tf.cast(b, tf.float32) for a, b in zip(to_values, more, strict=True)]
-                return i - 1, to_parts, sums
+    def _array(self, shape, dtype=tf.float32):
+        return tf.TensorArray(dtype, self.turns, element_shape=shape)
 
-            zeros = [tf.zeros(value.shape) for value in values]
-            begin = turns - 1, floats(to_last), zeros
-            _, to_parts, to_values = _while(lambda i: i >= 0, backward, begin, turns)
-            casts = [tf.cast(a, b.dtype) for a, b in zip(to_values, values, strict=True)]
-            return [*with_floats([None] * size, to_parts), *casts]
+    def _while(self, more, body, begin):
+        return tf.while_loop(lambda t, *_: more(t), body, begin, maximum_iterations=self.turns)
 
-        return [*last, outputs.stack()], gradient
+    def __call__(self, state: Any, constants: Any) -> tuple[Any, tf.Tensor]:
+        """Runs all turns.
 
-    *last, outputs = run(*tf.nest.flatten(state), *[leaves[place] for place in places])
-    return tf.nest.pack_sequence_as(state, last), outputs
+        Gradients flow to floats of the state and of the constants, and to nothing else that `turn`
+        uses.
+
+        Args:
+          state: a nest of tensors; those of floats are float32.
+          constants: a nest of tensors, and of anything else.
+
+        Returns:
+          (the last state, the outputs `[turns, *output_shape]`).
+        """
+
+        @custom_gradient
+        def run(state_floats, floats):
+            own_state, own_constants = _filled(state, state_floats), _filled(constants, floats)
+            last, outputs, befores = self.forward(own_state, own_constants)
+
+            def gradient(*upstream):
+                *to_parts, to_outputs = upstream
+                parts = zip(tf.nest.flatten(last), to_parts, strict=True)
+                to_last = [to_part for part, to_part in parts if _is_float(part)]
+                to_first, to_floats = self.backward(befores, own_constants, to_last, to_outputs)
+                pairs = zip(to_floats, floats, strict=True)
+                return to_first, [tf.cast(to_value, value.dtype) for to_value, value in pairs]
+
+            return [*tf.nest.flatten(last), outputs], gradient
+
+        *last, outputs = run(_floats(state), _floats(constants))
+        return tf.nest.pack_sequence_as(state, last), outputs
 
 
-def _array(size, shape, dtype=tf.float32):
-    return tf.TensorArray(dtype, size, element_shape=shape)
+def _is_float(value):
+    return tf.is_tensor(value) and value.dtype.is_floating
 
 
-def _while(more, body, begin, turns):
-    return tf.while_loop(lambda i, *_: more(i), body, list(begin), maximum_iterations=turns)
+def _floats(nest):
+    """The tensors of floats in a nest."""
+    return [value for value in tf.nest.flatten(nest) if _is_float(value)]
+
+
+def _filled(nest, floats):
+    """A nest whose tensors of floats are replaced, in their order."""
+    floats = iter(floats)
+    return tf.nest.map_structure(lambda v: next(floats) if _is_float(v) else v, nest)

@@ -8,21 +8,20 @@
 - The products with edge features and with globals do not change from step to step, and are
   computed once.
 
-The result is that of `rrn.nn.plain.messages` and `rrn.nn.plain.sum_messages`. This holds for an MLP
-and for sums alone; any other message function takes the general path, `rrn.nn.aggregation`.
-`make_aggregation` chooses.
+The result is that of `rrn.nn.plain.messages` and `rrn.nn.plain.sum_messages`, or that sum divided
+by the degree. Any other message function, and other aggregates, take the general path,
+`rrn.nn.aggregation`. `make_aggregation` chooses.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from rrn.nn.aggregation import Aggregation, ConcatenatedMLP, EdgeMessages
-from rrn.nn.checks import check_shape, check_sizes
+from rrn.nn.checks import check_edges
 from rrn.nn.edge_layers import EdgeLayerSums
 from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
-from rrn.nn.graphs.checks import check_edges
 from rrn.nn.layers import MLP
 from rrn.nn.relu_sums import ReluSums
 from rrn.variables.reading import read
@@ -72,45 +71,19 @@ def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
     return None
 
 
-class PreparedMessages(NamedTuple):
-    """What a `MessageFunction` computes once for all steps.
-
-    Attributes:
-      sender_kernel, receiver_kernel: `[node_size, size]`, the rows of the first layer's kernel that
-        multiply h_i and h_j.
-      edge_kernel: `[edge_size, size]`, the rows that multiply e_ij; None without edge features.
-      edges: `[*edge_shape, size]`, the products of edge features and edge_kernel. Where there are
-        fused sums, the features themselves. None without edge features.
-      global_terms: `[nodes, size]`, the products with globals, and the first layer's bias; None
-        without globals.
-      output_kernel, output_bias: `[size, output_size]` and `[output_size]`, of the last layer, or
-        of the last layer and `next_kernel` multiplied out.
-      summed_biases: `[nodes, output_size]`, output_bias times the number of messages.
-    """
-
-    sender_kernel: tf.Tensor
-    receiver_kernel: tf.Tensor
-    edge_kernel: tf.Tensor | None
-    edges: EdgeValues | None
-    global_terms: tf.Tensor | None
-    output_kernel: tf.Tensor
-    output_bias: tf.Tensor
-    summed_biases: tf.Tensor
-
-
 class MessageFunction(Aggregation):
-    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node.
+    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node, or their mean.
 
     f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
-    features and the globals of the nodes' graph, in this order.
+    features and the globals of the nodes' graph, in this order. With edge weights w_ij the sum is
+    Σ_i w_ij m_ij, and the mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
 
     Args:
       hidden_sizes: the sizes of f's ReLU layers, at least one.
-
-    Raises:
-      ValueError: there are no hidden layers, a size is below 1 (edge_size and global_size: below
-        0), or compute_dtype is no type of floats.
+      mean: whether it is the mean.
     """
+
+    mlp: MLP
 
     def __init__(
         self,
@@ -120,18 +93,16 @@ class MessageFunction(Aggregation):
         edge_size: int = 0,
         global_size: int = 0,
         compute_dtype: tf.DType | str = tf.float32,
+        mean: bool = False,
         name: str = "message_fn",
     ):
         super().__init__(output_size, edge_size, global_size, name)
-        self.node_size = node_size
-        if not isinstance(hidden_sizes, Sequence) or not hidden_sizes:
-            raise ValueError(
-                "MessageFunction: hidden_sizes must be a list of sizes, for at least one hidden "
-                f"layer, got {hidden_sizes!r}"
-            )
-        check_sizes("MessageFunction", node_size=node_size)
+        self.node_size, self.mean = node_size, mean
+        if not hidden_sizes:
+            raise ValueError("MessageFunction: hidden_sizes must have at least one size, got none")
         input_size = 2 * node_size + edge_size + global_size
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
+        self.input_dtype = tf.as_dtype(compute_dtype)
 
     def prepare(
         self,
@@ -139,12 +110,25 @@ class MessageFunction(Aggregation):
         edges: EdgeValues | None = None,
         globals_: tf.Tensor | None = None,
         next_kernel: tf.Tensor | None = None,
-    ) -> PreparedMessages:
+    ) -> dict[str, Any]:
         """Computes what is the same at every step; see `Aggregation.prepare`.
 
         Args:
           next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
             multiplied; None for no multiplication.
+
+        Returns:
+          A dict of
+            "sender_kernel", "receiver_kernel", "edge_kernel": the rows of the first layer's kernel
+              that multiply h_i, h_j and e_ij, `[node_size or edge_size, size]`;
+            "edges": the products of edge features and edge_kernel `[*edge_shape, size]`. Where
+              there are fused sums, the features themselves. None without edge features;
+            "global_terms": the products with globals, and the first layer's bias, `[nodes, size]`;
+              None without globals;
+            "output_kernel", "output_bias": `[size, output_size]` and `[output_size]`, of the last
+              layer, or of the last layer and `next_kernel` multiplied out;
+            "degrees": the number of messages to each node, `[nodes]`;
+            "summed_biases": degrees times output_bias, `[nodes, output_size]`.
         """
         edges, globals_ = super().prepare(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
@@ -163,51 +147,65 @@ class MessageFunction(Aggregation):
             output_kernel, output_bias = read(last.w, dtype), read(last.b, dtype)
         else:
             output_kernel, output_bias = last.followed_by(next_kernel)
-        return PreparedMessages(
-            sender_kernel,
-            receiver_kernel,
-            edge_kernel,
-            edges,
-            global_terms,
-            output_kernel,
-            output_bias,
-            _summed_biases(output_bias, graph),
-        )
+        degrees = graph.degrees()
+        return {
+            "sender_kernel": sender_kernel,
+            "receiver_kernel": receiver_kernel,
+            "edge_kernel": edge_kernel,
+            "edges": edges,
+            "global_terms": global_terms,
+            "output_kernel": output_kernel,
+            "output_bias": output_bias,
+            "degrees": degrees if self.mean else None,
+            "summed_biases": _summed_biases(output_bias, degrees),
+        }
+
+    def prepare_followed(
+        self,
+        kernel: tf.Tensor | None,
+        graph: Graph,
+        edges: EdgeValues | None,
+        globals_: tf.Tensor | None,
+    ) -> tuple[dict[str, Any], None]:
+        return self.prepare(graph, edges, globals_, kernel), None
 
     def __call__(
         self,
         graph: Graph,
         nodes: tf.Tensor,
-        prepared: PreparedMessages,
+        prepared: dict[str, Any],
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
         """Sums the messages to every node; see `Aggregation.__call__` for the arguments.
 
         Returns:
           `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
-          one. A ValueError is raised if nodes or edge_weights do not fit the graph.
+          one.
         """
-        sizes = [graph.known_sizes().nodes, self.node_size]
-        check_shape("MessageFunction: nodes", nodes, "[nodes, node_size]", sizes)
         edge_weights = check_edges("MessageFunction: edge_weights", graph, edge_weights)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
-        senders = first.product(nodes, prepared.sender_kernel)
-        receivers = first.product(nodes, prepared.receiver_kernel)
-        if prepared.global_terms is None:
+        senders = first.product(nodes, prepared["sender_kernel"])
+        receivers = first.product(nodes, prepared["receiver_kernel"])
+        if prepared["global_terms"] is None:
             receivers = first.add_bias(receivers)
         else:
-            receivers += prepared.global_terms
-        edges, fused = prepared.edges, fused_sums(graph, self.mlp, self.edge_size)
+            receivers += prepared["global_terms"]
+        edges, fused = prepared["edges"], fused_sums(graph, self.mlp, self.edge_size)
         if fused is not None:
-            sums = fused(senders, receivers, edges, prepared.edge_kernel, edge_weights)
+            sums = fused(senders, receivers, edges, prepared["edge_kernel"], edge_weights)
         else:
             on_edges = self.mlp.hidden_layers
             sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
-        biases = prepared.summed_biases
+        degrees, biases = prepared["degrees"], prepared["summed_biases"]
         if edge_weights is not None:
-            biases = _summed_biases(prepared.output_bias, graph, edge_weights)
-        return last.product(sums, prepared.output_kernel) + biases
+            degrees = graph.degrees(edge_weights)
+            biases = _summed_biases(prepared["output_bias"], degrees)
+        sums = last.product(sums, prepared["output_kernel"]) + biases
+        if self.mean:
+            means = tf.math.divide_no_nan(tf.cast(sums, tf.float32), degrees[:, None])
+            return tf.cast(means, sums.dtype)
+        return sums
 
 
 def make_aggregation(
@@ -221,22 +219,20 @@ def make_aggregation(
 ) -> Aggregation:
     """Chooses how a network's messages are computed.
 
-    The sum of an MLP's messages has few operations on edges, `MessageFunction`. Everything else is
-    called on every edge, `EdgeMessages`, but for an `Aggregation`, which does what it likes.
+    The sum or mean of an MLP's messages has few operations on edges, `MessageFunction`. Everything
+    else is called on every edge, `EdgeMessages`, but for an `Aggregation`, which does what it
+    likes.
 
     Args:
       message_fn: a module that is called on every edge, an `Aggregation`, or None for an MLP.
-
-    Raises:
-      ValueError: message_fn is none of these, or an `Aggregation` made for other sizes or with an
-        aggregate beside it; or see `EdgeMessages`.
     """
     sizes = edge_size, global_size
     if isinstance(message_fn, Aggregation):
         _check_given(message_fn, aggregate, *sizes)
         return message_fn
-    if message_fn is None and aggregate == "sum":
-        return MessageFunction(hidden_size, hidden_sizes, hidden_size, *sizes, compute_dtype)
+    if message_fn is None and aggregate in ("sum", "mean"):
+        mean = aggregate == "mean"
+        return MessageFunction(hidden_size, hidden_sizes, hidden_size, *sizes, compute_dtype, mean)
     if message_fn is None:
         outputs = hidden_size + (aggregate == "softmax")
         all_sizes = [2 * hidden_size + edge_size + global_size, *hidden_sizes, outputs]
@@ -258,6 +254,6 @@ def _check_given(aggregation, aggregate, edge_size, global_size):
         )
 
 
-def _summed_biases(bias, graph, edge_weights=None):
+def _summed_biases(bias, degrees):
     """degree_j bias, `[nodes, size]`."""
-    return tf.cast(graph.degrees(edge_weights), bias.dtype)[:, None] * bias
+    return tf.cast(degrees, bias.dtype)[:, None] * bias

@@ -12,26 +12,24 @@ The network is open: any module may be the message function (`rrn.nn.aggregation
 update (`rrn.nn.node_updates`). What stands above is of the default parts.
 """
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
-from rrn.nn.aggregation import EdgeMessages
-from rrn.nn.checks import check_shape, check_sizes, float_type
+from rrn.nn.checks import check_edges, check_shape, check_sizes
 from rrn.nn.graphs import EdgeValues, Graph
-from rrn.nn.graphs.checks import check_edge_values, check_graph
 from rrn.nn.layers import MLP
-from rrn.nn.loops import loop
-from rrn.nn.messages import MessageFunction, make_aggregation
+from rrn.nn.loops import Loop
+from rrn.nn.messages import make_aggregation
 from rrn.nn.node_updates import CELLS, NodeUpdate, PostUpdate, as_state
 from rrn.nn.recompute import recomputed
 from rrn.variables.random import dropout_weights
 from rrn.variables.reading import checked_reads, reading_scope, values_of
 from rrn.variables.recorder import record
 
+NAME = "RecurrentRelationalNetwork"
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
 # Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
@@ -44,8 +42,8 @@ class RecurrentState(NamedTuple):
     Attributes:
       hidden: `[nodes, hidden_size]`.
       cell: what the node update keeps beside h. Of the LSTM it is the cell state
-        `[nodes, hidden_size]`; of the GRU and without a cell (), nothing; of an update of one's own
-        any nest of tensors `[nodes, ...]`.
+        `[nodes, hidden_size]`; of the GRU and without a cell (), nothing; of another update any
+        nest of tensors `[nodes, ...]`.
       started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
         mean nothing.
     """
@@ -53,20 +51,6 @@ class RecurrentState(NamedTuple):
     hidden: tf.Tensor
     cell: Any
     started: tf.Tensor
-
-
-class _PreparedStep(NamedTuple):
-    """What a network computes once for all steps.
-
-    messages: the message function's part.
-    kernel: what is left to multiply messages by before the node update takes them, None for
-      nothing.
-    x: the node update's part.
-    """
-
-    messages: Any
-    kernel: tf.Tensor | None
-    x: Any
 
 
 class RecurrentRelationalNetwork(tf.Module):
@@ -90,17 +74,13 @@ class RecurrentRelationalNetwork(tf.Module):
       hidden_size: the size of states, messages and all layers.
       num_hidden_layers: the number of ReLU layers of input_fn, message_fn and node_fn each.
       node_update: "lstm", "gru" (`rrn.GRUCell`) or None, each after or with an MLP, node_fn; or an
-        `rrn.NodeUpdate` of one's own in the place of both.
+        `rrn.NodeUpdate` instead of both.
       compute_dtype: the type of matrix products and of what runs on edges; states are float32.
-      message_fn: None for an MLP; or a module of one's own that is called on every edge, see
+      message_fn: None for an MLP; or a module that is called on every edge, see
         `rrn.nn.aggregation.EdgeMessages`; or an `rrn.Aggregation`, which does the whole of it.
-      aggregate: what becomes of the messages to a node, "sum", "mean", "max" or "softmax". Sums of
-        the MLP's messages are the fast way; everything else takes the general path, see
+      aggregate: what becomes of the messages to a node, "sum", "mean", "max" or "softmax". Sums and
+        means of the MLP's messages are the fast way; everything else takes the general path, see
         `rrn.nn.aggregation.EdgeMessages`.
-
-    Raises:
-      ValueError: a size is below 1 (edge_size and global_size: below 0), compute_dtype is no type
-        of floats, or a part is none that is named above.
     """
 
     def __init__(
@@ -117,14 +97,11 @@ class RecurrentRelationalNetwork(tf.Module):
         name: str = "rrn",
     ):
         super().__init__(name=name)
-        module = "RecurrentRelationalNetwork"
-        sizes = {"input_size": input_size, "hidden_size": hidden_size}
-        check_sizes(module, **sizes, num_hidden_layers=num_hidden_layers)
-        float_type(f"{module}: compute_dtype", compute_dtype)
+        check_sizes(NAME, hidden_size=hidden_size, num_hidden_layers=num_hidden_layers)
         if not (isinstance(node_update, NodeUpdate) or node_update in (*CELLS, None)):
             cells = ", ".join(map(repr, CELLS))
             raise ValueError(
-                f"{module}: node_update must be one of {cells}, None or an rrn.NodeUpdate, got "
+                f"{NAME}: node_update must be one of {cells}, None or an rrn.NodeUpdate, got "
                 f"{node_update!r}"
             )
         self.input_size, self.hidden_size = input_size, hidden_size
@@ -142,14 +119,9 @@ class RecurrentRelationalNetwork(tf.Module):
         self.node_update = node_update
 
     def mlps(self) -> list[MLP]:
-        """Lists the MLPs among its parts, whose kernels a task may keep small.
-
-        Returns:
-          Those of its inputs, of its messages and of its nodes; one of the user's own is none.
-        """
-        message_fn = self.message_fn
-        of_messages = message_fn.mlp if isinstance(message_fn, MessageFunction) else None
-        return [mlp for mlp in (self.input_fn, of_messages, self.node_fn) if mlp is not None]
+        """Lists the MLPs of its inputs, its messages and its nodes, which a task may regularize."""
+        mlps = self.input_fn, self.message_fn.mlp, self.node_fn
+        return [mlp for mlp in mlps if mlp is not None]
 
     def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
         """Makes the state of nodes that have made no step, of zeros."""
@@ -210,179 +182,136 @@ class RecurrentRelationalNetwork(tf.Module):
           ValueError: num_steps is no integer of at least 1, a value does not fit the network or the
             graph, or messages are to be dropped without `uniform`.
         """
-        check_sizes("RecurrentRelationalNetwork", num_steps=num_steps)
-        features = self._checked(graph, features)
-        _check_dropout("RecurrentRelationalNetwork", edge_keep_probability, uniform)
-        x = self.input_fn(features)
-        prepared = self._prepare(graph, x, edges, globals_)
-        hidden, first = x, self._first_state(x)
-        carried = first
+        check_sizes(NAME, num_steps=num_steps)
+        if not isinstance(graph, Graph):
+            raise ValueError(f"{NAME}: graph must be an rrn.Graph, got {type(graph).__name__}")
+        sizes = [graph.known_sizes().nodes, self.input_size]
+        check_shape(f"{NAME}: features", features, "[nodes, input_size]", sizes)
+        drops = _check_dropout(edge_keep_probability, uniform)
+        x = self.input_fn(tf.convert_to_tensor(features))
+        constants = self._prepare(graph, x, edges, globals_)
+        hidden, carried = x, self._first_state(x)
         if state is not None:
-            hidden, carried = self._go_on(graph, state, x, first)
+            hidden, carried = _resumed(graph, state, hidden, carried)
+        modules = self.message_fn, self.node_update
 
-        def advance(step, hidden, carried, prepared):
-            weights = None
-            if edge_keep_probability < 1.0:
-                assert uniform is not None  # see `_check_dropout`
-                weights = edge_dropout(graph, edge_keep_probability, uniform, step)
-            begins = state is None and step == 0
-            messages = self._messages(graph, hidden, prepared, weights)
-            return self._update(messages, prepared.x, carried, begins)
+        def advance(hidden, carried, constants, edge_weights=None, first=False):
+            return self._step(graph, hidden, carried, constants, edge_weights, first)
 
+        if is_compiling() and num_steps > UNROLLED_STEPS and not drops:
+            values = values_of(variable for module in modules for variable in module.variables)
+            states, carried = _looped(advance, num_steps, hidden, carried, constants, values)
+            return states, _state_after(*carried)
         if recompute:
-            modules = self.message_fn, self.node_update
             advance = recomputed(advance, [v for m in modules for v in m.trainable_variables])
         states = []
-        if is_compiling() and num_steps > UNROLLED_STEPS and not uniform:
-            states, carried = self._loop(advance, num_steps, hidden, carried, prepared)
-        else:
-            for step in range(num_steps):
-                with tf.name_scope(f"step_{step + 1}"):
-                    carried = advance(step, hidden, carried, prepared)
-                    hidden = carried[0]
-                    record("hidden", hidden)
-                states.append(hidden)
-        started = tf.ones(tf.shape(states[-1])[:1], tf.bool)
-        hidden, cell = carried
-        return states, RecurrentState(hidden, cell, started)
-
-    def _loop(self, advance, num_steps, hidden, carried, prepared):
-        """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c))."""
-        block = max(d for d in range(1, UNROLLED_STEPS + 1) if num_steps % d == 0)
-        modules = self.message_fn, self.node_update
-        values = values_of(variable for module in modules for variable in module.variables)
-
-        def turn(state, constants):
-            (hidden, carried), states = state, []
-            prepared, given = constants
-            with reading_scope(dict(zip(values, given, strict=True))):
-                for _ in range(block):
-                    carried = advance(None, hidden, carried, prepared)
-                    hidden = carried[0]
-                    states.append(hidden)
-            return (hidden, carried), tf.stack(states)
-
-        begin, shape = (tf.cast(hidden, tf.float32), carried), [block, *hidden.shape]
-        constants = prepared, list(values.values())
-        (_, carried), states = loop(turn, begin, constants, num_steps // block, shape)
-        return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), carried
-
-    def _checked(self, graph, features):
-        """Features as a tensor; refuses those that do not fit the network or the graph."""
-        check_graph("RecurrentRelationalNetwork", graph)
-        name, axes = "RecurrentRelationalNetwork: features", "[nodes, input_size]"
-        check_shape(name, features, axes, [graph.known_sizes().nodes, self.input_size])
-        return tf.convert_to_tensor(features)
+        for step in range(num_steps):
+            with tf.name_scope(f"step_{step + 1}"):
+                weights = None
+                if drops:
+                    weights = _edge_dropout(graph, edge_keep_probability, uniform, step)
+                first = state is None and step == 0
+                carried = advance(hidden, carried, constants, weights, first)
+                hidden = carried[0]
+                record("hidden", hidden)
+            states.append(hidden)
+        return states, _state_after(*carried)
 
     def _first_state(self, x):
         """The node update's (h, c) before the first step, of x `[nodes, hidden_size]`."""
-        with _reads_of(self.node_update):
-            hidden, cell = self.node_update.initial_state(self._for_update(x))
+        with checked_reads(NAME):
+            x = tf.cast(x, self.node_update.input_dtype)
+            hidden, cell = self.node_update.initial_state(x)
         return tf.cast(hidden, tf.float32), cell
 
-    def _go_on(self, graph, state, x, first):
-        """(h of the messages, the node update's (h, c)) with which nodes go on from a state."""
-        name, nodes = "RecurrentRelationalNetwork: state", graph.known_sizes().nodes
-        if not isinstance(state, RecurrentState):
-            got = type(state).__name__
-            raise ValueError(f"{name} must be a RecurrentState, got a {got}")
-        carried = as_state(f"{name}.", state.hidden, state.cell, first)
-        check_shape(f"{name}.started", state.started, "[nodes]", [nodes])
-
-        def where_started(old, new):
-            started = tf.reshape(state.started, [-1] + [1] * (old.shape.rank - 1))
-            return tf.where(started, old, new)
-
-        hidden = where_started(carried[0], tf.cast(x, tf.float32))
-        return hidden, tf.nest.map_structure(where_started, carried, first)
-
     def _prepare(self, graph, x, edges, globals_):
-        """The `_PreparedStep` of x `[nodes, hidden_size]`."""
-        with _reads_of(self.node_update):
-            of_x, kernel = self.node_update.prepare(self._for_update(x))
-        if isinstance(self.message_fn, MessageFunction):  # multiplies its last layer out with it
-            messages = self.message_fn.prepare(graph, edges, globals_, kernel)
-            return _PreparedStep(messages, None, of_x)
-        with _reads_of(self.message_fn):
-            messages = self.message_fn.prepare(graph, edges, globals_)
-        return _PreparedStep(messages, kernel, of_x)
+        """What is the same at every step, of x `[nodes, hidden_size]`.
 
-    def _messages(self, graph, hidden, prepared, edge_weights):
-        """What every node hears, as the node update takes it."""
-        fast = isinstance(self.message_fn, MessageFunction)
-        hidden = hidden if fast else tf.cast(hidden, tf.float32)
-        with _reads_of(self.message_fn):
-            messages = self.message_fn(graph, hidden, prepared.messages, edge_weights)
-        if not fast:
+        Returns (the messages' part; the kernel by which messages are then multiplied, or None; the
+        node update's part).
+        """
+        with checked_reads(NAME):
+            x, kernel = self.node_update.prepare(tf.cast(x, self.node_update.input_dtype))
+            messages, kernel = self.message_fn.prepare_followed(kernel, graph, edges, globals_)
+        return messages, kernel, x
+
+    def _step(self, graph, hidden, carried, constants, edge_weights, first):
+        """The node update's new (h, c), of h with which messages are made and its (h, c)."""
+        prepared, kernel, x = constants
+        with checked_reads(NAME):
+            hidden = tf.cast(hidden, self.message_fn.input_dtype)
+            messages = self.message_fn(graph, hidden, prepared, edge_weights)
             name = f"What the aggregation {type(self.message_fn).__name__} returns"
-            sizes = [hidden.shape[0], self.message_fn.output_size]
-            check_shape(name, messages, "[nodes, output_size]", sizes)
-        if prepared.kernel is not None:
-            messages = tf.matmul(tf.cast(messages, prepared.kernel.dtype), prepared.kernel)
-        return messages
-
-    def _for_update(self, rows):
-        """Rows as the node update takes them; one of the user's is given float32 alone."""
-        return rows if isinstance(self.node_update, PostUpdate) else tf.cast(rows, tf.float32)
-
-    def _update(self, messages, x, carried, begins):
-        """The node update's new (h, c)."""
-        update = self.node_update
-        advance = update.start if begins else update
-        if isinstance(update, PostUpdate):
-            return advance(messages, x, *carried)
-        with _reads_of(update):
-            made = advance(self._for_update(messages), x, *carried)
-        name = f"What the node update {type(update).__name__} returns"
-        if not isinstance(made, tuple) or len(made) != 2:
-            got = type(made).__name__
-            raise ValueError(f"{name} must be a pair (hidden, cell), got a {got}")
-        return as_state(f"{name}: ", *made, carried)
+            check_shape(name, messages, "[nodes, output_size]", [hidden.shape[0], None])
+            record("message_sums", messages)
+            if kernel is not None:
+                messages = tf.matmul(tf.cast(messages, kernel.dtype), kernel)
+            messages = tf.cast(messages, self.node_update.input_dtype)
+            update = self.node_update.start if first else self.node_update
+            hidden, cell = update(messages, x, *carried)
+        name = f"What the node update {type(self.node_update).__name__} returns"
+        return as_state(name, hidden, cell, carried)
 
 
-def _reads_of(part):
-    """A scope for what a part does: those of a user's have their reads checked."""
-    if isinstance(part, (MessageFunction, EdgeMessages, PostUpdate)):
-        return contextlib.nullcontext()
-    return checked_reads(type(part).__name__)
+def _looped(advance, num_steps, hidden, carried, constants, values):
+    """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c)).
 
-
-def edge_dropout(
-    graph: Graph, keep_probability: float, uniform: Uniform, step: int | tf.Tensor
-) -> EdgeValues:
-    """Draws which messages are dropped.
-
-    Args:
-      step: the step's number, from 0.
-
-    Returns:
-      Weights `[*edge_shape]` of the edges: 0, or 1 / keep_probability.
-
-    Raises:
-      ValueError: keep_probability is not above 0 and at most 1, or what `uniform` returns has not
-        the shape that it was asked for.
+    The loop computes each block again in the backward pass. `values` are those of the variables.
     """
-    _check_dropout("edge_dropout", keep_probability, uniform)
-    shapes, known = graph.edge_shape(), graph.known_sizes().edge_shape
+    block = max(d for d in range(1, UNROLLED_STEPS + 1) if num_steps % d == 0)
+
+    def turn(state, constants):
+        (hidden, carried), states = state, []
+        constants, given = constants
+        with reading_scope(dict(zip(values, given, strict=True))):
+            for _ in range(block):
+                carried = advance(hidden, carried, constants)
+                hidden = carried[0]
+                states.append(hidden)
+        return (hidden, carried), tf.stack(states)
+
+    loop = Loop(turn, num_steps // block, [block, *hidden.shape])
+    begin = tf.cast(hidden, tf.float32), carried
+    (_, carried), states = loop(begin, (constants, list(values.values())))
+    return tf.unstack(tf.reshape(states, [num_steps, *hidden.shape])), carried
+
+
+def _resumed(graph, state, x, first):
+    """(h of the messages, the node update's (h, c)) with which nodes resume from a state."""
+    carried = as_state(f"{NAME}: state", state.hidden, state.cell, first)
+    sizes = [graph.known_sizes().nodes]
+    check_shape(f"{NAME}: state.started", state.started, "[nodes]", sizes)
+
+    def where_started(old, new):
+        started = tf.reshape(state.started, [-1] + [1] * (old.shape.rank - 1))
+        return tf.where(started, old, new)
+
+    hidden = where_started(carried[0], tf.cast(x, tf.float32))
+    return hidden, tf.nest.map_structure(where_started, carried, first)
+
+
+def _state_after(hidden, cell):
+    return RecurrentState(hidden, cell, started=tf.ones(tf.shape(hidden)[:1], tf.bool))
+
+
+def _edge_dropout(graph, keep_probability, uniform, step):
+    """Weights `[*edge_shape]` of the edges at a step: 0, or 1 / keep_probability."""
+    shapes = graph.edge_shape()
     draws = [uniform(shape, step, part) for part, shape in enumerate(tf.nest.flatten(shapes))]
-    values = tf.nest.pack_sequence_as(shapes, draws)
-    check_edge_values("edge_dropout: what uniform returns", known, values)
-    weights = [dropout_weights(part_draws, keep_probability) for part_draws in draws]
-    return tf.nest.pack_sequence_as(shapes, weights)
+    draws = tf.nest.pack_sequence_as(shapes, draws)
+    draws = check_edges(f"{NAME}: what uniform returns", graph, draws)
+    return tf.nest.map_structure(lambda d: dropout_weights(d, keep_probability), draws)
 
 
-def _check_dropout(name, keep_probability, uniform):
-    """Refuses a wrong probability, and dropping messages without draws."""
-    try:
-        right = 0 < keep_probability <= 1
-    except TypeError:  # no number, or one that only a run knows
-        right = False
-    if not right:
+def _check_dropout(keep_probability, uniform):
+    """Tells whether messages are dropped; refuses a wrong probability, and missing draws."""
+    if not 0 < keep_probability <= 1:
         raise ValueError(
-            f"{name}: edge_keep_probability must be above 0 and at most 1, got {keep_probability!r}"
+            f"{NAME}: edge_keep_probability must be above 0 and at most 1, got {keep_probability}"
         )
-    if keep_probability < 1 and not callable(uniform):
+    if keep_probability < 1 and uniform is None:
         raise ValueError(
-            f"{name}: edge_keep_probability={keep_probability} needs uniform, a function "
-            f"(shape, step, part) that returns draws in [0, 1), got {uniform!r}"
+            f"{NAME}: edge_keep_probability={keep_probability} needs uniform, a function "
+            "(shape, step, part) that returns draws in [0, 1), got None"
         )
+    return keep_probability < 1

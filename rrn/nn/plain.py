@@ -138,7 +138,8 @@ def hidden_states(
     """
     post, update = network.node_fn, network.node_update
     papers = isinstance(update, PostUpdate) and update.cell is network.lstm
-    if post is None or not papers or not isinstance(network.message_fn, MessageFunction):
+    f = network.message_fn
+    if post is None or not papers or not isinstance(f, MessageFunction) or f.mean:
         raise ValueError(
             "plain.hidden_states: network must have the default message_fn and aggregate, and "
             f'node_update "lstm" or None, got {network.message_fn} and {network.node_update}'
@@ -151,7 +152,7 @@ def hidden_states(
     state = zeros, zeros
     for _ in range(num_steps):
         hidden = tf.cast(hidden, x.dtype)
-        m_ij = messages(network.message_fn.mlp, hidden, senders, receivers, edges)
+        m_ij = messages(f.mlp, hidden, senders, receivers, edges)
         m_j = sum_messages(m_ij, receivers, tf.shape(x)[0])
         if network.lstm:
             state = update_nodes(post, network.lstm, m_j, x, state)

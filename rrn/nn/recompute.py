@@ -16,7 +16,7 @@ def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable
 
     Args:
       function: from nests of tensors (and of anything else) to nests of tensors. It computes the
-        same whenever it is called with the same arguments.
+        same whenever it is called with the same arguments; so it draws nothing.
       variables: all variables that the function reads with `rrn.variables.reading.read`.
     """
     values = values_of(variables)
@@ -24,16 +24,14 @@ def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable
 
     def call(*args):
         leaves = tf.nest.flatten(args)
-        places = [i for i, leaf in enumerate(leaves) if tf.is_tensor(leaf)]
 
         @tf.recompute_grad
         def run(values, tensors):
-            filled = list(leaves)
-            for i, tensor in zip(places, tensors, strict=True):
-                filled[i] = tensor
+            tensors = iter(tensors)
+            filled = [next(tensors) if tf.is_tensor(leaf) else leaf for leaf in leaves]
             with reading_scope(dict(zip(references, values, strict=True))):
                 return function(*tf.nest.pack_sequence_as(args, filled))
 
-        return run(list(values.values()), [leaves[i] for i in places])
+        return run(list(values.values()), [leaf for leaf in leaves if tf.is_tensor(leaf)])
 
     return call

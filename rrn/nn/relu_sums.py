@@ -15,9 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import xla_in_float32
-from rrn.nn.gradients import custom_gradient
 from rrn.nn.graphs import RegularGraph
-from rrn.nn.layers import MLP
+from rrn.nn.layers import MLP, custom_gradient
 
 SMALL_GRAPH = 16  # nodes; in larger graphs most pairs are no edges, and loops over pairs are slow
 FEW_FEATURES = 4  # of an edge; features are multiplied again for every pair, at every step

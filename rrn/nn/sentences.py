@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.nn.cells import LSTMCell
-from rrn.nn.checks import check_integers, check_shape, check_sizes, shape_of
+from rrn.nn.checks import index_tensor
 from rrn.nn.layers import Embedding
 from rrn.variables.shapes import known_size
 
@@ -32,13 +32,10 @@ def prefix_tree(
           other, integers `[sentences]`.
 
     Raises:
-      ValueError: tokens or lengths are no integers or have another shape, or a length that is known
-        is below 1 or above that of tokens' second axis.
+      ValueError: a length that is known is below 1 or above that of tokens' second axis.
     """
-    check_integers("prefix_tree: tokens", tokens)
-    check_integers("prefix_tree: lengths", lengths)
-    check_shape("prefix_tree: tokens", tokens, "[sentences, length]", [None, None])
-    check_shape("prefix_tree: lengths", lengths, "[sentences]", shape_of(tokens)[:1])
+    tokens = index_tensor("prefix_tree: tokens", tokens, "[sentences, length]", [None, None])
+    lengths = index_tensor("prefix_tree: lengths", lengths, "[sentences]", tokens.shape[:1])
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
     _check_lengths(tf.get_static_value(lengths), tokens.shape[1])
     num_words = tf.reduce_max(tokens) + 1
@@ -81,9 +78,6 @@ class SentenceEncoder(tf.Module):
     An LSTM's state after some words depends on them alone, so sentences that begin alike share the
     states of their beginnings. The result is that of the plain loop over every sentence,
     `rrn.nn.plain.encoded_sentences`.
-
-    Raises:
-      ValueError: a size is below 1, or compute_dtype is no type of floats.
     """
 
     def __init__(
@@ -94,8 +88,6 @@ class SentenceEncoder(tf.Module):
         name: str = "sentence_encoder",
     ):
         super().__init__(name=name)
-        sizes = {"embedding_size": embedding_size, "hidden_size": hidden_size}
-        check_sizes(f"SentenceEncoder {name!r}", **sizes)
         with self.name_scope:
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 

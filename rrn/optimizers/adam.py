@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.variables.reading import Variable, shards
+from rrn.variables.reading import Variable
 
 
 class Adam(Optimizer):
@@ -18,11 +18,7 @@ class Adam(Optimizer):
         v = β2 v + (1 - β2) g²
         w = w - rate_t m / (sqrt(v) + ε)
 
-    The formula adds ε to the uncorrected sqrt(v). The slots m and v stand beside their variable.
-
-    Args:
-      beta_1: β1, the decay of the gradient's average m.
-      beta_2: β2, the decay of the squared gradient's average v.
+    The formula adds ε to the uncorrected sqrt(v).
     """
 
     def __init__(
@@ -41,21 +37,17 @@ class Adam(Optimizer):
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
         t = tf.cast(update + 1, tf.float32)
-        lists = shards(self.variables_), shards(self.m), shards(self.v), gradients
-        for variable, m, v, gradient in zip(*lists, strict=True):
-            if gradient is None:
-                continue
-            with tf.device(variable.device):
-                tf.raw_ops.ResourceApplyAdam(
-                    var=variable.handle,
-                    m=m.handle,
-                    v=v.handle,
-                    beta1_power=tf.pow(self.beta_1, t),
-                    beta2_power=tf.pow(self.beta_2, t),
-                    lr=rate,
-                    beta1=self.beta_1,
-                    beta2=self.beta_2,
-                    epsilon=self.epsilon,
-                    grad=tf.convert_to_tensor(gradient),
-                    use_locking=True,  # workers may update at the same time
-                )
+        for variable, m, v, gradient in self._each(gradients, self.m, self.v):
+            tf.raw_ops.ResourceApplyAdam(
+                var=variable.handle,
+                m=m.handle,
+                v=v.handle,
+                beta1_power=tf.pow(self.beta_1, t),
+                beta2_power=tf.pow(self.beta_2, t),
+                lr=rate,
+                beta1=self.beta_1,
+                beta2=self.beta_2,
+                epsilon=self.epsilon,
+                grad=gradient,
+                use_locking=True,  # workers may update at the same time
+            )

@@ -12,7 +12,7 @@ from rrn.variables.reading import Variable, shards
 class MovingAverages(tf.Module):
     """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
 
-    The averages begin with the variables' values. Each stands beside its variable, in the same
+    The averages begin with the variables' values, each on its variable's device and in the same
     shards.
 
     Args:

@@ -35,13 +35,11 @@ class Muon(Optimizer):
     workers that update at the same time, one may overwrite the other's m.
 
     Args:
-      exclude: a regular expression. Matrices in whose names it is found are Adam's, too; Jordan
-        advises this for the weights of inputs and outputs. An empty one excludes nothing.
+      exclude: a regular expression that must be found in some matrix's name. Such matrices are
+        Adam's, too; Jordan advises this for the weights of inputs and outputs. An empty one
+        excludes nothing.
       weight_decay: λ. What is Adam's does not decay.
       momentum: μ.
-
-    Raises:
-      ValueError: `exclude` is no regular expression, or is found in no matrix's name.
     """
 
     def __init__(
@@ -54,8 +52,7 @@ class Muon(Optimizer):
         super().__init__(variables, name="muon")
         self.weight_decay, self.momentum = weight_decay, momentum
         matrices = [variable for variable in variables if variable.shape.rank == 2]
-        excluded = _found(exclude, matrices) if exclude else set()
-        self.matrices = [matrix for matrix in matrices if id(matrix) not in excluded]
+        self.matrices = _not_excluded(matrices, exclude) if exclude else matrices
         by_muon = {id(matrix) for matrix in self.matrices}
         self.adam = Adam([variable for variable in variables if id(variable) not in by_muon])
         self.m = [create_slot(variable, "m") for variable in self.matrices]
@@ -107,19 +104,16 @@ def _axis(variable):
     return variable.axis if isinstance(variable, ShardedVariable) else 0
 
 
-def _found(pattern, matrices):
-    """The `id`s of the matrices in whose names the pattern is found."""
+def _not_excluded(matrices, pattern):
+    """The matrices in whose names the pattern is not found."""
     try:
-        found = {id(matrix) for matrix in matrices if re.search(pattern, matrix.name)}
+        kept = [matrix for matrix in matrices if not re.search(pattern, matrix.name)]
     except re.error as error:
         raise ValueError(f"exclude: {pattern!r} is no regular expression: {error}") from None
-    if not found:
-        names = (
-            ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
-            or "the matrices: there are none"
-        )
-        raise ValueError(f"exclude: {pattern!r} is found in none of {names}")
-    return found
+    if len(kept) == len(matrices):
+        names = ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
+        raise ValueError(f"exclude: {pattern!r} is found in none of the matrices {names}")
+    return kept
 
 
 def product_type(matrix: Variable) -> tf.DType:

@@ -1,10 +1,11 @@
-"""What every optimizer has: its variables, its slots, and `apply`."""
+"""What every optimizer has: its variables, its slots, and `apply`; and clipping."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
-from rrn.variables.reading import Variable, map_shards
+from rrn.variables.reading import Variable, map_shards, shards
 
 Gradient = tf.Tensor | tf.IndexedSlices | None
 
@@ -35,13 +36,21 @@ class Optimizer(tf.Module):
         """
         raise NotImplementedError
 
+    def _each(
+        self, gradients: Sequence[Gradient], *slots: Sequence[Variable]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yields each shard that has a gradient, with its slots and the gradient, on its device."""
+        lists = shards(self.variables_), *map(shards, slots), gradients
+        for variable, *own, gradient in zip(*lists, strict=True):
+            if gradient is not None:
+                with tf.device(variable.device):
+                    yield variable, *own, tf.convert_to_tensor(gradient)
+
 
 def create_slot(
     variable: Variable, name: str, initial: Callable[[tf.Variable], tf.Tensor] = tf.zeros_like
 ) -> Variable:
-    """Creates a variable beside another one, on the same device and in the same shards.
-
-    It is not trainable.
+    """Creates a variable that is not trainable, on another one's device and in the same shards.
 
     Args:
       name: what follows the variable's name in the slot's: `m` gives `linear/w/m`.
@@ -54,3 +63,33 @@ def create_slot(
             return tf.Variable(initial(shard), trainable=False, name=full_name)
 
     return map_shards(create, variable)
+
+
+def clip_by_global_norm(
+    gradients: Sequence[Gradient], clip_norm: float
+) -> tuple[list[tf.Tensor | None], tf.Tensor]:
+    """Scales gradients so that the norm of all of them together is at most `clip_norm`.
+
+    `tf.clip_by_global_norm` would take the norm of a sparse gradient's rows before those of one
+    index are added up, and would round gradients within the norm.
+
+    Args:
+      gradients: tensors, `tf.IndexedSlices` or None, each of which is handled on its own device.
+      clip_norm: the largest norm; 0 scales nothing.
+
+    Returns:
+      The gradients as tensors, None where there was None; and their global norm before, a scalar.
+    """
+    gradients = [_on_its_device(gradient, tf.convert_to_tensor) for gradient in gradients]
+    norm = tf.linalg.global_norm([g for g in gradients if g is not None])
+    if not clip_norm:
+        return gradients, norm
+    scale = clip_norm / tf.maximum(norm, clip_norm)
+    return [_on_its_device(gradient, lambda g: g * scale) for gradient in gradients], norm
+
+
+def _on_its_device(gradient, function):
+    if gradient is None:
+        return None
+    with tf.device(gradient.device):
+        return function(gradient)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
-from rrn.variables.reading import Variable, shards
+from rrn.variables.reading import Variable
 
 
 class RMSProp(Optimizer):
@@ -17,12 +17,7 @@ class RMSProp(Optimizer):
         m = μ m + rate g / sqrt(s + ε)
         w = w - m
 
-    In this formula ε is within the root, and s starts at 1. The slots s and m stand beside their
-    variable.
-
-    Args:
-      rho: ρ, the decay of the squared gradient's average s.
-      momentum: μ.
+    In this formula ε is within the root, and s starts at 1. μ is the momentum.
     """
 
     def __init__(
@@ -40,19 +35,15 @@ class RMSProp(Optimizer):
     def apply(
         self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
     ) -> None:
-        lists = shards(self.variables_), shards(self.s), shards(self.m), gradients
-        for variable, s, m, gradient in zip(*lists, strict=True):
-            if gradient is None:
-                continue
-            with tf.device(variable.device):
-                tf.raw_ops.ResourceApplyRMSProp(
-                    var=variable.handle,
-                    ms=s.handle,
-                    mom=m.handle,
-                    lr=rate,
-                    rho=self.rho,
-                    momentum=self.momentum,
-                    epsilon=self.epsilon,
-                    grad=tf.convert_to_tensor(gradient),
-                    use_locking=True,  # workers may update at the same time
-                )
+        for variable, s, m, gradient in self._each(gradients, self.s, self.m):
+            tf.raw_ops.ResourceApplyRMSProp(
+                var=variable.handle,
+                ms=s.handle,
+                mom=m.handle,
+                lr=rate,
+                rho=self.rho,
+                momentum=self.momentum,
+                epsilon=self.epsilon,
+                grad=gradient,
+                use_locking=True,  # workers may update at the same time
+            )

@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import (
-    MLP,
-    MessageFunction,
-    RecurrentRelationalNetwork,
-    RegularGraph,
-)
+from rrn import MLP, MessageFunction, RegularGraph
 from rrn.compiling import xla
-from rrn.nn import compiled_edge_layers, edge_layers, plain
+from rrn.nn import edge_layers, plain
 from rrn.nn.edge_layers import EdgeLayerSums
 from rrn.nn.messages import fused_sums
 from rrn.tasks.sudoku.network import cell_neighbours
@@ -69,8 +64,8 @@ def assert_equal_to_the_equations(case, tolerance, compiled=False):
     graph, senders, receivers, weights, dy = case
 
     def run(*args):
-        sums = compiled_edge_layers.message_sums if compiled else edge_layers.message_sums
-        return xla(functools.partial(sums, graph))(*args) if compiled else sums(graph, *args)
+        sums = functools.partial(edge_layers.message_sums, graph)
+        return xla(sums)(*args) if compiled else sums(*args)
 
     def as_written(*args):
         return tf.cast(by_edges(graph, *args), senders.dtype)
@@ -83,7 +78,7 @@ def assert_equal_to_the_equations(case, tolerance, compiled=False):
 
 
 @pytest.mark.parametrize("num_layers", SIZES)
-@pytest.mark.parametrize("batch, block_edges", [(1, 2**12), (7, 2**12), (7, 25), (3, 1), (67, 1)])
+@pytest.mark.parametrize("batch, block_edges", [(7, 2**12), (7, 25), (67, 1)])
 @pytest.mark.parametrize("dtype, tolerance", [(tf.float32, 1e-6), (tf.bfloat16, 2**-8)])
 def test_sums_and_gradients_equal_the_equations(
     num_layers, batch, block_edges, dtype, tolerance, monkeypatch
@@ -92,11 +87,10 @@ def test_sums_and_gradients_equal_the_equations(
     assert_equal_to_the_equations(draw_case(batch, num_layers, dtype, whole=True), tolerance)
 
 
-@pytest.mark.parametrize("num_layers", SIZES)
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("num_layers", [1, 3])
 @pytest.mark.parametrize("dtype, tolerance", [(tf.float32, 1e-6), (tf.bfloat16, 2**-8)])
-def test_compiled_sums_and_gradients_equal_the_equations(num_layers, batch, dtype, tolerance):
-    assert_equal_to_the_equations(draw_case(batch, num_layers, dtype, whole=True), tolerance, True)
+def test_compiled_sums_and_gradients_equal_the_equations(num_layers, dtype, tolerance):
+    assert_equal_to_the_equations(draw_case(7, num_layers, dtype, whole=True), tolerance, True)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -207,25 +201,3 @@ def test_weighted_messages_are_those_of_message_sums():
     sums = fused_sums(graph, mlp, edge_size=0)(senders, receivers, edge_weights=weights)
     expected = graph.message_sums(mlp.hidden_layers, senders, receivers, edge_weights=weights)
     np.testing.assert_array_equal(sums, expected)
-
-
-@pytest.mark.parametrize("recompute", [False, True])
-def test_a_network_gives_the_same_with_and_without_them(recompute, monkeypatch):
-    network = RecurrentRelationalNetwork(3, 6, compute_dtype=tf.bfloat16)
-    graph = RegularGraph(RING, 4)
-    randomize(network)
-    features, values = draw(20, 3), []
-
-    @tf.function(autograph=False)
-    def run(with_them):
-        with tf.GradientTape() as tape:
-            states = network(graph, features, 3, recompute=recompute)
-            loss = tf.reduce_sum(tf.stack(states) ** 2)
-        return [*states, *tape.gradient(loss, network.variables)]
-
-    for with_them in (True, False):
-        if not with_them:
-            monkeypatch.setattr(EdgeLayerSums, "suits", lambda *_: False)
-        values.append(run(with_them))
-    for actual, expected in zip(*values, strict=True):
-        assert_close(actual, expected, 0.05)

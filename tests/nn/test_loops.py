@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.nn.loops import loop
+from rrn.nn.loops import Loop
 
 SIZE = 3
 
@@ -30,7 +30,7 @@ def run(turns, compiled):
             tape.watch([h, c, w, b])
             state = h, [c]
             if compiled:
-                state, outputs = loop(turn, state, constants, turns, [2, 4, SIZE])
+                state, outputs = Loop(turn, turns, [2, 4, SIZE])(state, constants)
             else:
                 outputs = []
                 for _ in range(turns):
@@ -45,7 +45,7 @@ def run(turns, compiled):
     return tf.function(losses, jit_compile=compiled, autograph=False)()
 
 
-@pytest.mark.parametrize("turns", [1, 2, 5])
+@pytest.mark.parametrize("turns", [1, 5])
 def test_outputs_and_gradients_are_those_of_the_unrolled_turns(turns):
     expected, expected_gradients = run(turns, compiled=False)
     found, gradients = run(turns, compiled=True)
@@ -64,7 +64,7 @@ def test_what_nothing_reaches_has_a_gradient_of_zero():
         x, unused = tf.ones([2]), tf.ones([3])
         with tf.GradientTape() as tape:
             tape.watch([x, unused])
-            state, _ = loop(lambda h, _: (2.0 * h, h), x, [unused], 3, [2])
+            state, _ = Loop(lambda h, _: (2.0 * h, h), 3, [2])(x, [unused])
         return tape.gradient(state, [x, unused])
 
     to_x, to_unused = gradient()

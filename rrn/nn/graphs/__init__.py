@@ -2,7 +2,7 @@
 
     SparseGraph          any graph or graphs, as a list of edges
     RegularGraph         the same graph many times; each of its nodes has k neighbours
-    FullyConnectedGraph  every node hears every node of its graph; graphs may differ in size
+    FullyConnectedGraph  every node receives from every node of its graph; graphs may differ in size
     GraphUnion           graphs of any form side by side
 
 The nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph; there is no
@@ -11,15 +11,6 @@ axis for the batch. Where two forms describe the same graph, their results are t
 The four forms are values (`GraphValue`): arguments of a `tf.function` and of a SavedModel's
 functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse graphs side by
 side.
-
-Modules:
-  graph: the interface `Graph`
-  sparse: `SparseGraph`
-  regular: `RegularGraph`
-  fully_connected: `FullyConnectedGraph`
-  union: `GraphUnion`
-  batching: `batch_graphs`
-  checks: wrong values of nodes, edges and graphs, named
 """
 
 from rrn.nn.graphs.batching import batch_graphs

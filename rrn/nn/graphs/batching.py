@@ -8,6 +8,8 @@ from rrn.nn.checks import check_sizes
 from rrn.nn.graphs.graph import GraphValue
 from rrn.nn.graphs.sparse import SparseGraph
 
+FIELDS = "senders", "receivers", "num_nodes", "node_graph", "num_graphs"
+
 
 def batch_graphs(
     batch_size: int, drop_remainder: bool = False
@@ -17,8 +19,9 @@ def batch_graphs(
     An element is any nest of `SparseGraph`s and tensors. In a batch
 
     - a `SparseGraph` is all elements' graphs side by side, as one `SparseGraph`;
-    - a tensor whose first axis has no fixed size, as values of nodes or of edges have, is all
-      elements' rows, one after the other: `[rows of all, ...]`;
+    - values of nodes or of edges are all elements' rows, one after the other: `[rows of all, ...]`.
+      Such a tensor's first axis has no fixed size, or the size of a graph's nodes or edges. Where
+      graphs have no fixed sizes, every tensor of two axes or more is one;
     - any other tensor, as an answer about a whole graph, is stacked: `[batch, ...]`.
 
     Args:
@@ -30,11 +33,15 @@ def batch_graphs(
     check_sizes("batch_graphs", batch_size=batch_size)
 
     def batch(dataset):
+        specs = tf.nest.flatten(dataset.element_spec)
+        graphs = [spec for spec in specs if isinstance(spec, SparseGraph.Spec)]
+        sizes = {rows.shape[0] for spec in graphs for rows in (spec.senders, spec.node_graph)}
+
         def apart(*element):
             return tuple(_parts(value) for value in tf.nest.flatten(element))
 
         def together(*values):
-            joined = [_joined(value) for value in values]
+            joined = [_joined(*pair, sizes) for pair in zip(specs, values, strict=True)]
             return tf.nest.pack_sequence_as(dataset.element_spec, joined)
 
         return dataset.map(apart).ragged_batch(batch_size, drop_remainder).map(together)
@@ -42,27 +49,26 @@ def batch_graphs(
     return batch
 
 
-FIELDS = "senders", "receivers", "num_nodes", "node_graph", "num_graphs"
-
-
 def _parts(value):
     """A `SparseGraph` as a dict of its tensors; a tensor as it is."""
-    if not isinstance(value, SparseGraph):
-        if isinstance(value, GraphValue):
-            got = type(value).__name__
-            raise ValueError(f"batch_graphs: an element's graphs must be SparseGraphs, got a {got}")
-        return value
-    return {name: getattr(value, name) for name in FIELDS}
+    if isinstance(value, SparseGraph):
+        return {name: getattr(value, name) for name in FIELDS}
+    if isinstance(value, GraphValue):
+        got = type(value).__name__
+        raise ValueError(f"batch_graphs: an element's graphs must be SparseGraphs, got a {got}")
+    return value
 
 
-def _joined(value):
-    """What a batch has in place of the value of an element; see `batch_graphs`."""
-    if not isinstance(value, dict):
-        return value.values if isinstance(value, tf.RaggedTensor) else value
+def _joined(spec, value, sizes):
+    """A batch's value, of an element's spec; see `batch_graphs`."""
+    if not isinstance(spec, SparseGraph.Spec):
+        rank = spec.shape.rank
+        rows = rank and (spec.shape[0] in {None, *sizes} or (rank > 1 and None in sizes))
+        return _ragged(value).values if rows else value
     nodes, graphs = (tf.cumsum(value[name], exclusive=True) for name in ("num_nodes", "num_graphs"))
 
     def shifted(name, firsts):
-        rows = value[name]
+        rows = _ragged(value[name])
         return rows.values + tf.gather(firsts, rows.value_rowids())
 
     return SparseGraph(
@@ -72,3 +78,9 @@ def _joined(value):
         shifted("node_graph", graphs),
         tf.reduce_sum(value["num_graphs"]),
     )
+
+
+def _ragged(rows):
+    """Rows of each element; those of fixed sizes come as one tensor."""
+    from_tensor = tf.RaggedTensor.from_tensor  # pyright: ignore[reportAttributeAccessIssue] (no stub)
+    return rows if isinstance(rows, tf.RaggedTensor) else from_tensor(rows)

@@ -1,17 +1,10 @@
-"""Every node hears every node of its graph."""
+"""Every node receives from every node of its graph."""
 
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
-from rrn.nn.checks import check_numbers, check_rank
-from rrn.nn.graphs.checks import (
-    check_edges,
-    check_globals,
-    check_message_sums,
-    check_nodes,
-    known_value,
-)
-from rrn.nn.graphs.graph import EdgeEnds, EdgeFunction, GraphValue, KnownSizes
+from rrn.nn.checks import check_shape, known_value
+from rrn.nn.graphs.graph import EdgeEnds, GraphValue, KnownSizes
 
 
 class FullyConnectedGraph(GraphValue):
@@ -32,9 +25,8 @@ class FullyConnectedGraph(GraphValue):
     mask: tf.Tensor
 
     def __init__(self, mask: tf.Tensor):
-        check_numbers("FullyConnectedGraph: mask", mask)
+        check_shape("FullyConnectedGraph: mask", mask, "[batch, graph_nodes]", [None, None])
         self.mask = tf.cast(mask, tf.float32)
-        check_rank("FullyConnectedGraph: mask", self.mask, 2)
 
     def known_sizes(self) -> KnownSizes:
         batch, nodes = self.mask.shape
@@ -45,13 +37,6 @@ class FullyConnectedGraph(GraphValue):
         batch, nodes = self._sizes()
         return tf.stack([batch, nodes, nodes])
 
-    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
-        nodes = tf.shape(self.mask)[1]
-        real = self.mask > 0
-        pairs = tf.where(real[:, :, None] & real[:, None, :])
-        place, sender, receiver = tf.unstack(tf.cast(pairs, tf.int32), axis=1)
-        return place * nodes + sender, place * nodes + receiver
-
     def edge_ends(self) -> EdgeEnds:
         batch, nodes = self._sizes()
         numbers = tf.reshape(tf.range(batch * nodes), [batch, nodes])
@@ -61,17 +46,7 @@ class FullyConnectedGraph(GraphValue):
         present = real[:, :, None] & real[:, None, :]
         return EdgeEnds(*(tf.reshape(x, [-1]) for x in (senders, receivers, present)))
 
-    def message_sums(
-        self,
-        edge_fn: EdgeFunction,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None = None,
-        edge_weights: tf.Tensor | None = None,
-    ) -> tf.Tensor:
-        senders, receivers, edges, edge_weights = check_message_sums(
-            self, senders, receivers, edges, edge_weights
-        )
+    def _message_sums(self, edge_fn, senders, receivers, edges, edge_weights):
         batch, nodes = self._sizes()
         size = senders.shape[-1]
         pairs = tf.reshape(senders, [batch, nodes, 1, size])
@@ -80,19 +55,15 @@ class FullyConnectedGraph(GraphValue):
         messages = tf.reshape(messages, [batch, nodes, nodes, messages.shape[-1]])
         return _weighted_sum(messages, self._weights(edge_weights))
 
-    def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        edge_weights = check_edges("FullyConnectedGraph.degrees: edge_weights", self, edge_weights)
+    def _degrees(self, edge_weights):
         degrees = tf.reduce_sum(self._weights(edge_weights), axis=1)
         return tf.reshape(tf.broadcast_to(degrees, tf.shape(self.mask)), [-1])
 
-    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        nodes = check_nodes("FullyConnectedGraph.sum_nodes: nodes", self, nodes)
+    def _sum_nodes(self, nodes):
         nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
         return tf.reduce_sum(nodes * self.mask[:, :, None], axis=1)
 
-    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        name = "FullyConnectedGraph.broadcast_globals_to_nodes: globals_"
-        globals_ = check_globals(name, self, globals_)
+    def _broadcast(self, globals_):
         shape = [*self._sizes(), globals_.shape[-1]]
         # tf.repeat would take ten times the operations.
         return tf.reshape(tf.broadcast_to(globals_[:, None], shape), [-1, shape[-1]])

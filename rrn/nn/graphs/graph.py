@@ -1,10 +1,12 @@
-"""What the network asks of a graph: the interface `Graph`."""
+"""What the network asks of a graph: the interface `Graph`, and the base of the four forms."""
 
 import abc
 from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
+
+from rrn.nn.checks import check_edges, check_globals, check_nodes
 
 # A value for every edge: a tensor, or for a `GraphUnion` a list with the values of each part.
 EdgeValues = tf.Tensor | list
@@ -18,7 +20,7 @@ class EdgeEnds(NamedTuple):
     Attributes:
       senders, receivers: integers `[rows]`; the k-th edge runs from node senders[k] to node
         receivers[k].
-      present: booleans `[rows]`, False for what has a place in the edge shape and is no edge, as
+      present: booleans `[rows]`, False for what has a row in the edge shape and is no edge, as
         those from and to padding nodes; None where all are edges.
     """
 
@@ -32,8 +34,7 @@ class KnownSizes(NamedTuple):
 
     Attributes:
       nodes, graphs: their numbers, padding nodes included; None where not known.
-      edge_shape: the shape of a value for every edge, a `tf.TensorShape`; for a union a list with
-        the shape of each part.
+      edge_shape: the shape of a value for every edge; for a union a list with each part's.
     """
 
     nodes: int | None = None
@@ -45,18 +46,15 @@ class Graph(abc.ABC):
     """What the network asks of a graph, or of a batch of graphs.
 
     A class of your own that inherits from `Graph` and has these methods works in the network as
-    well as the four forms here; only `known_sizes`, `edge_ends` and `validate` may be left as they
-    are. One that inherits from `GraphValue` can be an argument of a `tf.function`, too.
+    well as the four forms here; only `known_sizes` and `validate` may be left as they are. One that
+    inherits from `GraphValue` can be an argument of a `tf.function`, too.
 
     Values of edges are given in the graph's edge shape: features as `[*edge_shape, edge_size]` and
     weights as `[*edge_shape]`.
     """
 
     def known_sizes(self) -> KnownSizes:
-        """Says what is known of the sizes without running anything; wrong calls are found by it.
-
-        By default nothing is known.
-        """
+        """Says what is known of the sizes without running anything; wrong calls are found by it."""
         return KnownSizes()
 
     @abc.abstractmethod
@@ -64,6 +62,9 @@ class Graph(abc.ABC):
         """Computes the edge shape, an integer tensor; for a union a list of those."""
 
     @abc.abstractmethod
+    def edge_ends(self) -> EdgeEnds:
+        """Lists the ends of everything that has a row in the edge shape."""
+
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Lists the edges one by one; edges from or to padding nodes are left out.
 
@@ -71,13 +72,10 @@ class Graph(abc.ABC):
           (senders, receivers), integers `[edges]`: the k-th edge runs from node senders[k] to node
           receivers[k].
         """
-
-    def edge_ends(self) -> EdgeEnds:
-        """Lists the ends of everything that has a place in the edge shape.
-
-        By default they are those of `edge_list`, which is right where that leaves out none.
-        """
-        return EdgeEnds(*self.edge_list())
+        senders, receivers, present = self.edge_ends()
+        if present is None:
+            return senders, receivers
+        return tf.boolean_mask(senders, present), tf.boolean_mask(receivers, present)
 
     @abc.abstractmethod
     def message_sums(
@@ -138,11 +136,47 @@ class GraphValue(tf.experimental.ExtensionType, Graph):
 
     It can be an argument of a `tf.function` or of a SavedModel's function, an element of a
     `tf.data` pipeline, and a part of a union.
+
+    Its methods refuse values that do not fit the graph. What they compute is in those of the same
+    names with an underscore, which a form has.
     """
 
-    def __init_subclass__(cls, **options):
-        """Keeps a form's constructor in classes that inherit from the form and have none."""
-        super().__init_subclass__(**options)
-        made = getattr(cls.__init__, "__wrapped__", None)
-        if "__init__" not in vars(cls) and made:
-            cls.__init__ = made  # TensorFlow wraps it anew; else it makes one from the fields
+    def message_sums(
+        self,
+        edge_fn: EdgeFunction,
+        senders: tf.Tensor,
+        receivers: tf.Tensor,
+        edges: EdgeValues | None = None,
+        edge_weights: EdgeValues | None = None,
+    ) -> tf.Tensor:
+        name = f"{type(self).__name__}.message_sums"
+        senders = check_nodes(f"{name}: senders", self, senders)
+        receivers = check_nodes(f"{name}: receivers", self, receivers)
+        edges = check_edges(f"{name}: edges", self, edges, senders.shape[-1])
+        weights = check_edges(f"{name}: edge_weights", self, edge_weights)
+        if weights is not None:
+            weights = tf.nest.map_structure(lambda w: tf.cast(w, tf.float32), weights)
+        return self._message_sums(edge_fn, senders, receivers, edges, weights)
+
+    def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:
+        name = f"{type(self).__name__}.degrees: edge_weights"
+        return self._degrees(check_edges(name, self, edge_weights))
+
+    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
+        return self._sum_nodes(check_nodes(f"{type(self).__name__}.sum_nodes: nodes", self, nodes))
+
+    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
+        name = f"{type(self).__name__}.broadcast_globals_to_nodes: globals_"
+        return self._broadcast(check_globals(name, self, globals_))
+
+    def _message_sums(self, edge_fn, senders, receivers, edges, edge_weights) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _degrees(self, edge_weights) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _sum_nodes(self, nodes) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _broadcast(self, globals_) -> tf.Tensor:
+        raise NotImplementedError

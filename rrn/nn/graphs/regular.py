@@ -8,18 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
-from rrn.nn.checks import check_sizes
-from rrn.nn.gradients import custom_gradient
-from rrn.nn.graphs.checks import (
-    check_edges,
-    check_globals,
-    check_message_sums,
-    check_nodes,
-    index_tensor,
-    known_value,
-    validate_indices,
-)
-from rrn.nn.graphs.graph import EdgeFunction, GraphValue, KnownSizes
+from rrn.nn.checks import check_sizes, index_tensor, known_value, validate_indices
+from rrn.nn.graphs.graph import EdgeEnds, GraphValue, KnownSizes
+from rrn.nn.layers import custom_gradient, gather
 
 BLOCK_EDGES = 2**14  # a CPU is fastest where a block's edges stay in its cache
 
@@ -32,27 +23,32 @@ class RegularGraph(GraphValue):
     is traced again for others. So is the batch if it is given as an int.
 
     Args:
-      neighbours: integers `[graph_nodes, k]`; node j of a graph hears its nodes `neighbours[j]`.
+      neighbours: integers `[graph_nodes, k]`; node j of a graph receives from its nodes
+        `neighbours[j]`.
 
     Raises:
-      ValueError: neighbours are not of rank 2, or are no integers; the batch is no integer, or
-        below 0.
+      ValueError: neighbours are not of rank 2, are no integers, or known and no nodes; the batch is
+        no integer, or below 0.
     """
 
     __name__ = "rrn.RegularGraph"  # in SavedModels
 
     neighbours: tf.Tensor
     batch: typing.Union[int, tf.Tensor]  # noqa: UP007 (what ExtensionType reads)
-    # As JSON, not as tuples of ints, which TensorFlow would walk through at every call.
+    # The neighbours, as a part of the type: so hashable. As JSON, since TensorFlow would walk
+    # through tuples of ints at every call.
     known_text: typing.Union[str, None]  # noqa: UP007
 
     def __init__(self, neighbours: tf.Tensor | np.ndarray, batch: int | tf.Tensor):
-        self.neighbours = index_tensor("RegularGraph: neighbours", neighbours, 2)
+        name, axes = "RegularGraph: neighbours", "[graph_nodes, k]"
+        self.neighbours = index_tensor(name, neighbours, axes, [None, None])
         whole = isinstance(batch, (int, np.integer))
         if whole:
             check_sizes("RegularGraph", 0, batch=batch)
-        self.batch = int(batch) if whole else index_tensor("RegularGraph: batch", batch, 0)
+        self.batch = int(batch) if whole else index_tensor("RegularGraph: batch", batch, "[]", [])
         known = tf.get_static_value(self.neighbours)
+        if known is not None:
+            validate_indices(name, known, len(known))
         self.known_text = None if known is None else json.dumps(known.tolist())
 
     @property
@@ -81,23 +77,14 @@ class RegularGraph(GraphValue):
     def edge_shape(self) -> tf.Tensor:
         return tf.stack([self.batch, *self.neighbours.shape])
 
-    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
+    def edge_ends(self) -> EdgeEnds:
         nodes, k = self.neighbours.shape
         first = tf.range(self.batch)[:, None, None] * nodes
         receivers = tf.broadcast_to(tf.range(nodes)[:, None], [nodes, k])
-        return tf.reshape(first + self.neighbours, [-1]), tf.reshape(first + receivers, [-1])
+        ends = first + self.neighbours, first + receivers
+        return EdgeEnds(*(tf.reshape(x, [-1]) for x in ends))
 
-    def message_sums(
-        self,
-        edge_fn: EdgeFunction,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None = None,
-        edge_weights: tf.Tensor | None = None,
-    ) -> tf.Tensor:
-        senders, receivers, edges, edge_weights = check_message_sums(
-            self, senders, receivers, edges, edge_weights
-        )
+    def _message_sums(self, edge_fn, senders, receivers, edges, edge_weights):
         # Block by block of a few graphs, where their number is known.
         sizes = self._block_sizes()
 
@@ -113,18 +100,14 @@ class RegularGraph(GraphValue):
         )
         return tf.concat([self._block_sums(edge_fn, *block) for block in blocks], axis=0)
 
-    def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        edge_weights = check_edges("RegularGraph.degrees: edge_weights", self, edge_weights)
+    def _degrees(self, edge_weights):
         weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
         return tf.reshape(tf.reduce_sum(weights, axis=2), [-1])
 
-    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        nodes = check_nodes("RegularGraph.sum_nodes: nodes", self, nodes)
+    def _sum_nodes(self, nodes):
         return tf.reduce_sum(self._by_graph(nodes), axis=1)
 
-    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        name = "RegularGraph.broadcast_globals_to_nodes: globals_"
-        globals_ = check_globals(name, self, globals_)
+    def _broadcast(self, globals_):
         return tf.repeat(globals_, self.neighbours.shape[0], axis=0)
 
     def validate(self) -> None:
@@ -161,12 +144,13 @@ class RegularGraph(GraphValue):
         """`[batch, graph_nodes, size]` to `[batch, graph_nodes, k, size]`: the senders' rows."""
         edges_from = self.edges_from
         if edges_from is None:
-            return tf.gather(nodes, self.neighbours, axis=1)
+            graphs, number, size = tf.unstack(tf.shape(nodes))
+            rows = tf.range(graphs)[:, None, None] * number + self.neighbours
+            return gather(tf.reshape(nodes, [-1, nodes.shape[-1] or size]), rows)
 
         @custom_gradient
-        def gather(nodes):
-            # The gradient is a gather as well. TensorFlow's own scatters row by row, and adds up in
-            # bfloat16 where its input is bfloat16.
+        def gather_known(nodes):
+            # The gradient is a gather as well. TensorFlow's own scatters row by row.
             def gradient(edges):
                 shape = [tf.shape(nodes)[0], edges_from.size, edges.shape[-1]]
                 edges = tf.reshape(edges, shape)
@@ -174,7 +158,7 @@ class RegularGraph(GraphValue):
 
             return tf.gather(nodes, self.neighbours, axis=1), gradient
 
-        return gather(nodes)
+        return gather_known(nodes)
 
 
 def all_others(n: int) -> np.ndarray:

@@ -2,17 +2,9 @@
 
 import tensorflow as tf
 
-from rrn.nn.graphs.checks import (
-    check_edges,
-    check_globals,
-    check_message_sums,
-    check_nodes,
-    check_shape,
-    index_tensor,
-    known_value,
-    validate_indices,
-)
-from rrn.nn.graphs.graph import EdgeFunction, GraphValue, KnownSizes
+from rrn.nn.checks import index_tensor, known_value, validate_indices
+from rrn.nn.graphs.graph import EdgeEnds, GraphValue, KnownSizes
+from rrn.nn.layers import gather
 
 
 class SparseGraph(GraphValue):
@@ -47,10 +39,11 @@ class SparseGraph(GraphValue):
         node_graph: tf.Tensor | None = None,
         num_graphs: int | tf.Tensor = 1,
     ):
-        self.senders = index_tensor("SparseGraph: senders", senders, 1)
-        self.receivers = index_tensor("SparseGraph: receivers", receivers, 1)
-        self.num_nodes = index_tensor("SparseGraph: num_nodes", num_nodes, 0)
-        num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, 0)
+        self.senders = index_tensor("SparseGraph: senders", senders, "[edges]", [None])
+        edges = [self.senders.shape[0]]
+        self.receivers = index_tensor("SparseGraph: receivers", receivers, "[edges]", edges)
+        self.num_nodes = index_tensor("SparseGraph: num_nodes", num_nodes, "[]", [])
+        num_graphs = index_tensor("SparseGraph: num_graphs", num_graphs, "[]", [])
         if node_graph is None:
             known = tf.get_static_value(num_graphs)
             if known is not None and known > 1:
@@ -60,11 +53,9 @@ class SparseGraph(GraphValue):
                 )
             node_graph = tf.zeros([self.num_nodes], tf.int32)
         # In the order of the fields, which is that of a saved signature's arguments.
-        self.node_graph = index_tensor("SparseGraph: node_graph", node_graph, 1)
+        nodes = [tf.get_static_value(self.num_nodes)]
+        self.node_graph = index_tensor("SparseGraph: node_graph", node_graph, "[nodes]", nodes)
         self.num_graphs = num_graphs
-        check_shape("SparseGraph: receivers", self.receivers, "[edges]", self.senders.shape)
-        nodes = tf.get_static_value(self.num_nodes)
-        check_shape("SparseGraph: node_graph", self.node_graph, "[nodes]", [nodes])
 
     @classmethod
     def spec(cls) -> tf.TypeSpec:
@@ -83,21 +74,11 @@ class SparseGraph(GraphValue):
     def edge_shape(self) -> tf.Tensor:
         return tf.shape(self.senders)
 
-    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.senders, self.receivers
+    def edge_ends(self) -> EdgeEnds:
+        return EdgeEnds(self.senders, self.receivers)
 
-    def message_sums(
-        self,
-        edge_fn: EdgeFunction,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None = None,
-        edge_weights: tf.Tensor | None = None,
-    ) -> tf.Tensor:
-        senders, receivers, edges, edge_weights = check_message_sums(
-            self, senders, receivers, edges, edge_weights
-        )
-        pairs = tf.gather(senders, self.senders) + tf.gather(receivers, self.receivers)
+    def _message_sums(self, edge_fn, senders, receivers, edges, edge_weights):
+        pairs = gather(senders, self.senders) + gather(receivers, self.receivers)
         messages = edge_fn(pairs if edges is None else pairs + edges)
         sums = tf.cast(messages, tf.float32)
         if edge_weights is not None:
@@ -105,19 +86,15 @@ class SparseGraph(GraphValue):
         sums = tf.math.unsorted_segment_sum(sums, self.receivers, self.num_nodes)
         return tf.cast(sums, messages.dtype)
 
-    def degrees(self, edge_weights: tf.Tensor | None = None) -> tf.Tensor:
-        edge_weights = check_edges("SparseGraph.degrees: edge_weights", self, edge_weights)
+    def _degrees(self, edge_weights):
         weights = tf.ones(self.edge_shape()) if edge_weights is None else edge_weights
         return tf.math.unsorted_segment_sum(weights, self.receivers, self.num_nodes)
 
-    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        nodes = check_nodes("SparseGraph.sum_nodes: nodes", self, nodes)
+    def _sum_nodes(self, nodes):
         return tf.math.unsorted_segment_sum(nodes, self.node_graph, self.num_graphs)
 
-    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        name = "SparseGraph.broadcast_globals_to_nodes: globals_"
-        globals_ = check_globals(name, self, globals_)
-        return tf.gather(globals_, self.node_graph)
+    def _broadcast(self, globals_):
+        return gather(globals_, self.node_graph)
 
     def validate(self) -> None:
         name = "SparseGraph.validate:"

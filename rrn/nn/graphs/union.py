@@ -5,16 +5,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from rrn.nn.checks import check_integers, check_shape
-from rrn.nn.graphs.checks import (
-    check_edges,
-    check_globals,
-    check_message_sums,
-    check_nodes,
-    index_tensor,
-    known_value,
-)
-from rrn.nn.graphs.graph import EdgeEnds, EdgeFunction, Graph, GraphValue, KnownSizes
+from rrn.nn.checks import index_tensor, known_value
+from rrn.nn.graphs.graph import EdgeEnds, GraphValue, KnownSizes
 
 
 class GraphUnion(GraphValue):
@@ -41,22 +33,14 @@ class GraphUnion(GraphValue):
 
     def __init__(
         self,
-        parts: Sequence[Graph],
+        parts: Sequence[GraphValue],
         part_nodes: tf.Tensor | Sequence[int],
         part_graphs: tf.Tensor | Sequence[int],
     ):
-        if not isinstance(parts, (list, tuple)):
-            got = type(parts).__name__
-            raise ValueError(f"GraphUnion: parts must be a list of graphs, got {got}")
-        for i, part in enumerate(parts):
-            if not isinstance(part, GraphValue):
-                raise ValueError(
-                    f"GraphUnion: parts[{i}] must be an rrn.nn.graphs.GraphValue, such as a "
-                    f"SparseGraph, got {type(part).__name__}"
-                )
-        self.parts = tuple(part for part in parts if isinstance(part, GraphValue))
-        if not self.parts:
-            raise ValueError("GraphUnion: parts must hold at least one graph, got none")
+        self.parts = tuple(parts)
+        if not self.parts or not all(isinstance(part, GraphValue) for part in self.parts):
+            got = ", ".join(type(part).__name__ for part in self.parts) or "none"
+            raise ValueError(f"GraphUnion: parts must be graphs, such as SparseGraphs, got {got}")
         self.part_nodes = self._numbers("part_nodes", part_nodes)
         self.part_graphs = self._numbers("part_graphs", part_graphs)
         self._check_numbers()
@@ -69,57 +53,35 @@ class GraphUnion(GraphValue):
     def edge_shape(self) -> list:
         return [part.edge_shape() for part in self.parts]
 
-    def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._joined([part.edge_list() for part in self.parts])
-
     def edge_ends(self) -> EdgeEnds:
-        ends = [part.edge_ends() for part in self.parts]
-        present = [
-            tf.ones_like(e.senders, tf.bool) if e.present is None else e.present for e in ends
-        ]
-        return EdgeEnds(*self._joined([e[:2] for e in ends]), tf.concat(present, axis=0))
+        firsts = tf.unstack(tf.cumsum(self.part_nodes, exclusive=True), len(self.parts))
+        columns = []
+        for part, first in zip(self.parts, firsts, strict=True):
+            senders, receivers, present = part.edge_ends()
+            present = tf.ones_like(senders, tf.bool) if present is None else present
+            columns.append((senders + first, receivers + first, present))
+        return EdgeEnds(*(tf.concat(column, axis=0) for column in zip(*columns, strict=True)))
 
-    def message_sums(
-        self,
-        edge_fn: EdgeFunction,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: list | None = None,
-        edge_weights: list | None = None,
-    ) -> tf.Tensor:
-        senders, receivers, edges, edge_weights = check_message_sums(
-            self, senders, receivers, edges, edge_weights
-        )
+    def _message_sums(self, edge_fn, senders, receivers, edges, edge_weights):
         none = [None] * len(self.parts)
-        arguments = zip(
-            self.parts,
-            self._split(senders),
-            self._split(receivers),
-            edges or none,
-            edge_weights or none,
-            strict=True,
-        )
-        return tf.concat(
-            [part.message_sums(edge_fn, s, r, e, w) for part, s, r, e, w in arguments], axis=0
-        )
+        nodes = self._split(senders), self._split(receivers)
+        parts = zip(self.parts, *nodes, edges or none, edge_weights or none, strict=True)
+        sums = [part.message_sums(edge_fn, s, r, e, w) for part, s, r, e, w in parts]
+        return tf.concat(sums, axis=0)
 
-    def degrees(self, edge_weights: list | None = None) -> tf.Tensor:
-        edge_weights = check_edges("GraphUnion.degrees: edge_weights", self, edge_weights)
+    def _degrees(self, edge_weights):
         weights = edge_weights or [None] * len(self.parts)
-        pairs = zip(self.parts, weights, strict=True)
-        return tf.concat([part.degrees(weight) for part, weight in pairs], axis=0)
+        parts = zip(self.parts, weights, strict=True)
+        return tf.concat([part.degrees(weight) for part, weight in parts], axis=0)
 
-    def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        nodes = check_nodes("GraphUnion.sum_nodes: nodes", self, nodes)
-        pairs = zip(self.parts, self._split(nodes), strict=True)
-        return tf.concat([part.sum_nodes(rows) for part, rows in pairs], axis=0)
+    def _sum_nodes(self, nodes):
+        parts = zip(self.parts, self._split(nodes), strict=True)
+        return tf.concat([part.sum_nodes(rows) for part, rows in parts], axis=0)
 
-    def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
-        name = "GraphUnion.broadcast_globals_to_nodes: globals_"
-        globals_ = check_globals(name, self, globals_)
+    def _broadcast(self, globals_):
         rows = tf.split(globals_, self.part_graphs, num=len(self.parts))
-        pairs = zip(self.parts, rows, strict=True)
-        return tf.concat([part.broadcast_globals_to_nodes(g) for part, g in pairs], axis=0)
+        parts = zip(self.parts, rows, strict=True)
+        return tf.concat([part.broadcast_globals_to_nodes(g) for part, g in parts], axis=0)
 
     def validate(self) -> None:
         for part in self.parts:
@@ -142,26 +104,17 @@ class GraphUnion(GraphValue):
                     f"GraphUnion: {name} must be what the parts have, {right}, got {got}"
                 )
 
-    def _joined(self, lists):
-        """The parts' (senders, receivers) one after the other, with numbers in the whole union."""
-        firsts = tf.unstack(tf.cumsum(self.part_nodes, exclusive=True), len(self.parts))
-        shifted = [(s + first, r + first) for (s, r), first in zip(lists, firsts, strict=True)]
-        senders, receivers = zip(*shifted, strict=True)
-        return tf.concat(senders, axis=0), tf.concat(receivers, axis=0)
-
     def _split(self, nodes):
         return tf.split(nodes, self.part_nodes, num=len(self.parts))
 
     def _numbers(self, name, numbers):
         """A number for each part: ints, which a traced function knows, or a tensor."""
-        check_shape(f"GraphUnion: {name}", numbers, "[parts]", [len(self.parts)])
+        tensor = index_tensor(f"GraphUnion: {name}", numbers, "[parts]", [len(self.parts)])
         if tf.is_tensor(numbers) or any(tf.is_tensor(number) for number in numbers):
-            return index_tensor(f"GraphUnion: {name}", numbers, 1)
-        check_integers(f"GraphUnion: {name}", numbers)
+            return tensor
         return tuple(int(number) for number in numbers)
 
 
 def _sum(numbers):
     """Their sum, None if one of them is not known."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
+    return None if None in numbers else sum(numbers)

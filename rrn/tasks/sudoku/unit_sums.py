@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from rrn.compiling import xla_in_float32
-from rrn.nn.gradients import custom_gradient
+from rrn.nn.layers import custom_gradient
 from rrn.variables.shapes import known_size
 
 # Candidates are [boards, digits, bands, rows of a band, stacks, columns of a stack, size]. Those of

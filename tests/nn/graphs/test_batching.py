@@ -59,10 +59,29 @@ def test_batches_of_batches_and_of_tuples_and_of_graphs_alone():
     assert alone.receivers.numpy().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("sizes_known", [True, False])
+def test_rows_of_fixed_sizes_are_joined_too(sizes_known):
+    def elements():
+        for _ in range(2):
+            yield SparseGraph([0, 1, 2], [1, 2, 3], 4), tf.ones([4, 2]), [1] * 3, [1] * 5
+
+    fixed = tf.TensorSpec([4, 2]), tf.TensorSpec([3], tf.int32), tf.TensorSpec([5], tf.int32)
+    dataset = tf.data.Dataset.from_generator(
+        elements, output_signature=(SparseGraph.spec(), *fixed)
+    )
+    if sizes_known:
+        dataset = dataset.map(lambda _, *more: (SparseGraph([0, 1, 2], [1, 2, 3], 4), *more))
+    ((graph, features, edges, answer),) = dataset.apply(batch_graphs(2))
+    graph.validate()
+    assert graph.senders.numpy().tolist() == [0, 1, 2, 4, 5, 6]
+    assert (int(graph.num_nodes), int(graph.num_graphs)) == (8, 2)
+    assert features.shape == [8, 2] and answer.shape == [2, 5]
+    assert edges.shape == ([6] if sizes_known else [2, 3])
+
+
 def test_a_wrong_batch_size_and_graphs_of_other_forms_are_named():
-    for wrong in (0, 2.5):
-        with pytest.raises(ValueError, match="batch_graphs: batch_size must be an integer of at"):
-            batch_graphs(wrong)
+    with pytest.raises(ValueError, match="batch_graphs: batch_size must be an integer of at"):
+        batch_graphs(0)
     dataset = tf.data.Dataset.from_tensors((RegularGraph([[1], [0]], 1), 1))
     with pytest.raises(ValueError, match="graphs must be SparseGraphs, got a RegularGraph"):
         dataset.apply(batch_graphs(2))

@@ -48,28 +48,6 @@ def test_a_graph_is_an_element_of_a_pipeline(form):
         assert_close(of_graph, graph.degrees())
 
 
-def test_one_trace_takes_sparse_graphs_of_all_sizes():
-    network = RecurrentRelationalNetwork(3, 6)
-    randomize(network)
-
-    @tf.function(input_signature=[SparseGraph.spec(), tf.TensorSpec([None, 3])], autograph=False)
-    def states(graph, features):
-        return network(graph, features, 2)
-
-    no_edges = tf.zeros([0], tf.int32)
-    for graph in (
-        case_of("sparse")[0],
-        SparseGraph([0], [1], 2),
-        SparseGraph(no_edges, no_edges, 3),
-    ):
-        features = tf.ones([graph.known_sizes().nodes, 3])
-        for actual, expected in zip(
-            states(graph, features), network(graph, features, 2), strict=True
-        ):
-            assert_close(actual, expected)
-    assert states.experimental_get_tracing_count() == 1
-
-
 def test_indices_of_any_integers_are_int32():
     array, number = np.array([0, 1]), np.int64(2)
     graph = SparseGraph(
@@ -97,16 +75,6 @@ def test_neighbours_are_known_within_a_function_that_takes_the_graph():
     types = [[type(sums) for sums in pair] for pair in found]
     nothing = type(None)
     assert types == [[ReluSums, EdgeLayerSums]] * 2 + [[ReluSums, nothing]]
-
-
-def test_a_class_that_inherits_from_a_form_is_a_value_with_the_forms_constructor():
-    class Reversed(SparseGraph):
-        def edge_list(self):
-            return self.receivers, self.senders
-
-    graph = Reversed([0, 1], [1, 2], 3)
-    senders, receivers = tf.function(lambda graph: graph.edge_list())(graph)
-    assert senders.numpy().tolist() == [1, 2] and receivers.numpy().tolist() == [0, 1]
 
 
 class Saved(tf.Module):
