@@ -13,9 +13,10 @@ from rrn import (
     RecurrentRelationalNetwork,
     SparseGraph,
 )
-from rrn.keras import GraphModel, ModuleLayer
+from rrn.keras import ModuleLayer
 from rrn.variables.reading import read, reading_scope
 from tests.compare import assert_close, randomize
+from tests.nn.own_parts import Gated, Momentum
 
 SIZES = {"input_size": 3, "hidden_size": 6, "num_hidden_layers": 1}
 
@@ -144,86 +145,85 @@ def test_a_compute_dtype_of_the_arguments_comes_before_the_policys():
 @pytest.mark.parametrize(
     "module, arguments, message",
     [
-        (lambda: MLP([3, 2]), None, "must be a class, .* got an instance of MLP"),
-        (lambda: 3, None, "must be a class, .* got int"),
-        (lambda: MLP, [3, 2], "arguments must be a dict of MLP's, got a list"),
+        (lambda: MLP([3, 2]), None, "must be a class, .* got a MLP"),
+        (
+            lambda: OwnNetwork,
+            lambda: {"size": MLP([3, 2])},
+            "got a module for size, a MLP",
+        ),
     ],
 )
 def test_a_layer_of_a_wrong_module_or_arguments_is_named(module, arguments, message):
     with pytest.raises(ValueError, match=rf"ModuleLayer: .*{message}"):
-        ModuleLayer(module(), arguments)
+        ModuleLayer(module(), arguments and arguments())
 
 
-class Sums(GraphModel):
-    """The sum of each graph's nodes after two steps."""
+class OwnNetwork(tf.Module):
+    """What `ModuleLayer` can make again: a class that makes the parts and the network."""
 
-    def __init__(self, **options):
-        super().__init__(**options)
+    def __init__(self, size, compute_dtype=tf.float32):
+        super().__init__()
+        parts = Gated(size, size, dtype=compute_dtype), Momentum(size, size, compute_dtype)
+        self.rrn = RecurrentRelationalNetwork(
+            3, size, message_fn=parts[0], node_update=parts[1], compute_dtype=compute_dtype
+        )
+
+    def __call__(self, graph, features):
+        return self.rrn(graph, features, 2)[-1]
+
+
+def ring(nodes):
+    numbers = np.arange(nodes)
+    return SparseGraph(numbers, np.roll(numbers, 1), nodes)
+
+
+def test_a_layer_has_parts_of_ones_own_by_a_class_that_makes_them():
+    layer, features = ModuleLayer(OwnNetwork, {"size": 6}), normal(3, 3)
+    with tf.GradientTape() as tape:
+        states = layer(graph=ring(3), features=features)
+        loss = tf.reduce_sum(states**2)
+    weights = [weight.value for weight in layer.trainable_weights]
+    assert len(weights) == len(OwnNetwork(6).variables)
+    assert all(np.any(gradient) for gradient in tape.gradient(loss, weights)[-4:])
+    with keras.saving.custom_object_scope({"OwnNetwork": OwnNetwork}):
+        copy = ModuleLayer.from_config(layer.get_config())
+    copy.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(copy(graph=ring(3), features=features), states)
+    gru = ModuleLayer(RecurrentRelationalNetwork, {**SIZES, "node_update": "gru"})
+    assert gru(graph=ring(3), features=features, num_steps=1)[0].shape == (3, 6)
+
+
+class Padded(keras.Model):
+    """The sum of each graph's states; or every state, of a sparse graph."""
+
+    def __init__(self):
+        super().__init__()
         self.network = ModuleLayer(RecurrentRelationalNetwork, SIZES)
         self.built = True
 
     def call(self, inputs):
-        graph = SparseGraph(**inputs["graph"])
-        states = self.network(graph=graph, features=inputs["features"], num_steps=2)
-        return graph.sum_nodes(states[-1])
-
-
-def graph_inputs(nodes):
-    """A ring."""
-    ring = np.arange(nodes)
-    graph = SparseGraph(ring, np.roll(ring, 1), nodes)
-    tensors = tf.experimental.extension_type.as_dict(graph)
-    return {"graph": tensors, "features": normal(nodes, 3)}
-
-
-def test_a_graph_model_is_exported_as_it_was_called(tmp_path):
-    model = Sums()
-    with pytest.raises(ValueError, match="Sums: export has to know the inputs: call the model"):
-        model.export(tmp_path / "early")
-    model(graph_inputs(4))
-    model.export(tmp_path / "model", verbose=False)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    larger = graph_inputs(7)
-    np.testing.assert_allclose(loaded.serve(larger), model(larger), rtol=1e-6)
-    named = {f"graph_{name}": value for name, value in larger["graph"].items()}
-    (sums,) = loaded.signatures["serving_default"](**named, features=larger["features"]).values()
-    np.testing.assert_allclose(sums, model(larger), rtol=1e-6)
+        features = tf.reshape(inputs["features"], [-1, 3])
+        if "graph" in inputs:
+            graph = SparseGraph(**inputs["graph"])
+            return self.network(graph=graph, features=features, num_steps=1)[-1]
+        graph = FullyConnectedGraph(inputs["mask"])
+        return graph.sum_nodes(self.network(graph=graph, features=features, num_steps=1)[-1])
 
 
 def test_several_devices_are_refused_for_sparse_graphs_and_train_padded_ones():
-    class Padded(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.network = ModuleLayer(RecurrentRelationalNetwork, SIZES)
-            self.built = True
-
-        def call(self, inputs):
-            graph = FullyConnectedGraph(inputs["mask"])
-            features = tf.reshape(inputs["features"], [-1, 3])
-            return graph.sum_nodes(self.network(graph=graph, features=features, num_steps=1)[-1])
-
-    class OfWholeGraphs(Padded):
-        def call(self, inputs):
-            graph, features = SparseGraph(**inputs["graph"]), inputs["features"]
-            return self.network(graph=graph, features=features, num_steps=1)[-1]
-
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
-        with pytest.raises(
-            ValueError, match=r"Sums: .* MirroredStrategy with 2, .*tower_gradients"
-        ):
-            Sums()
         model = Padded()
         model.compile("sgd", "mse")
-        whole = OfWholeGraphs()
-        whole.compile("sgd", "mse")
     before = model.get_weights()
     mask = np.float32(np.arange(5) < np.array([[3], [5]] * 4))
     model.fit({"mask": mask, "features": normal(8, 5, 3)}, normal(8, 6), batch_size=4, verbose=0)
     assert any((old != new).any() for old, new in zip(before, model.get_weights(), strict=True))
-    inputs, labels = graph_inputs(4), normal(4, 6)
-    data = tf.data.Dataset.from_tensors((inputs, labels))
-    with pytest.raises(ValueError, match=r"fit: 0/graph/num_\w+: .* MirroredStrategy with 2, "):
-        whole.fit(data, verbose=0)
-    with pytest.raises(ValueError, match="RecurrentRelationalNetwork: expected one device, got "):
-        strategy.run(whole, [inputs])
+    tensors = tf.experimental.extension_type.as_dict(ring(4))
+    with pytest.raises(ValueError, match="RecurrentRelationalNetwork: expected one device for spa"):
+        strategy.run(model, [{"graph": tensors, "features": normal(4, 3)}])
+
+
+def test_keras_does_not_compile_layers_that_take_graphs():
+    layers = ModuleLayer(RecurrentRelationalNetwork, SIZES), ModuleLayer(MLP, {"sizes": [3, 2]})
+    assert [layer.supports_jit for layer in layers] == [False, True]

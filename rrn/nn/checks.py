@@ -73,7 +73,9 @@ def check_shape(
         raise ValueError(f"{name} must have shape {axes} = {right}, got {shape_of(value)}")
 
 
-def index_tensor(name: str, value: Any, axes: str, sizes: Sequence[int | None]) -> tf.Tensor:
+def index_tensor(
+    name: str, value: Any, axes: str, sizes: Sequence[int | None] | tf.TensorShape
+) -> tf.Tensor:
     """Makes an int32 tensor of numbers from 0; `axes` and `sizes` are those of `check_shape`.
 
     The values of int32 tensors are left to `Graph.validate`.
@@ -87,7 +89,9 @@ def index_tensor(name: str, value: Any, axes: str, sizes: Sequence[int | None]) 
         none = tensor.shape.num_elements() == 0  # an empty list is one of floats
         hint = f"; none at all are tf.zeros({tensor.shape.as_list()}, tf.int32)" if none else ""
         raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
-    known = tf.get_static_value(tensor) if not sizes or tensor.dtype != tf.int32 else None
+    known = (
+        tf.get_static_value(tensor) if tensor.shape.rank == 0 or tensor.dtype != tf.int32 else None
+    )
     wrong = [] if known is None else np.extract((known < 0) | (known > tf.int32.max), known)
     if len(wrong):
         raise ValueError(f"{name} must be from 0 to {tf.int32.max}, got {wrong[0]}")

@@ -127,7 +127,5 @@ def test_matrices_that_muon_leaves_to_adam():
     assert not np.allclose(adam[0], muon[0])
     with pytest.raises(ValueError, match=r"'in\[' is no regular expression"):
         Muon(made(), "in[")
-    with pytest.raises(ValueError, match=r"'b\$' is found in none of in/w, inner/w, out/w"):
+    with pytest.raises(ValueError, match=r"'b\$' is found in none of the matrices in/w, inner/w"):
         Muon(made(), "b$")
-    with pytest.raises(ValueError, match=r"is found in none of the matrices: there are none$"):
-        Muon(made()[1:2], "b$")

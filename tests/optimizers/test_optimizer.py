@@ -1,10 +1,10 @@
-"""What all optimizers have in common."""
+"""What all optimizers have in common, and clipping."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.optimizers import Adam, MovingAverages, Muon, RMSProp
+from rrn.optimizers import Adam, MovingAverages, Muon, RMSProp, clip_by_global_norm
 
 
 @pytest.mark.parametrize("create", [Adam, RMSProp, Muon])
@@ -33,3 +33,29 @@ def test_slots_stand_beside_their_variables_and_are_not_trainable():
     names = [slot.name for slot in slots]
     assert names == ["w/m:0", "w/v:0", "w/average:0", "w/s:0", "w/m:0"]
     assert not any(slot.trainable for slot in slots)
+
+
+def test_clipping_scales_to_the_norm():
+    gradients = [tf.constant([3.0, 0.0]), None, tf.constant([[4.0]])]
+    clipped, norm = clip_by_global_norm(gradients, 2.0)
+    np.testing.assert_allclose(norm, 5.0)
+    np.testing.assert_allclose(clipped[0], [1.2, 0.0], rtol=1e-6)
+    assert clipped[1] is None
+    np.testing.assert_allclose(clipped[2], [[1.6]], rtol=1e-6)
+
+
+def test_gradients_within_the_norm_keep_their_bits():
+    gradient = tf.constant([0.3, 0.4])
+    clipped, _ = clip_by_global_norm([gradient], 0.6)
+    np.testing.assert_array_equal(clipped[0], gradient)
+
+
+@pytest.mark.parametrize("clip_norm", [0.0, 1.0])
+def test_the_norm_of_a_sparse_gradient_is_that_of_its_sum(clip_norm):
+    sparse = tf.IndexedSlices(
+        tf.constant([[1.0], [2.0], [4.0]]), tf.constant([1, 1, 0]), tf.constant([3, 1])
+    )
+    clipped, norm = clip_by_global_norm([sparse], clip_norm)
+    np.testing.assert_allclose(norm, 5.0)  # rows 4 and 1 + 2
+    expected = np.array([[4.0], [3.0], [0.0]]) / (5.0 if clip_norm else 1.0)
+    np.testing.assert_allclose(tf.convert_to_tensor(clipped[0]), expected, rtol=1e-6)
