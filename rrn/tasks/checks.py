@@ -19,34 +19,35 @@ def checked_inputs(
     ranges: Mapping[str, Range],
     inputs: Mapping[str, Any],
 ) -> dict[str, tf.Tensor]:
-    """Takes what `predict` is given, and refuses what is not as declared.
+    """Makes tensors of what `predict` is given, and refuses what is not as declared.
 
-    Integers of any type and floats of any type are taken where the declared type has their values.
+    Integers and floats of other types are taken where the declared type has their values.
 
     Args:
       name: the function, for the message.
-      specs: see `Task.inputs`.
-      ranges: see `Task.ranges`.
-      inputs: name -> a tensor, an array or nested lists.
-
-    Returns:
-      name -> tensor of the declared type.
+      specs, ranges: see `Task.inputs` and `Task.ranges`.
 
     Raises:
       ValueError: a name is missing or unknown, a value has another type or shape, the values are of
         different numbers of examples, or out of range.
     """
-    names = ", ".join(specs)
-    if not isinstance(inputs, Mapping):
-        got = type(inputs).__name__
-        raise ValueError(f"{name}: inputs must be a dict with {names}, got a {got}")
-    if set(inputs) != set(specs):
-        got = ", ".join(map(str, inputs)) or "none"
-        raise ValueError(f"{name}: inputs must be a dict with {names}, got {got}")
+    if not isinstance(inputs, Mapping) or set(inputs) != set(specs):
+        got = list(inputs) if isinstance(inputs, Mapping) else type(inputs).__name__
+        raise ValueError(f"{name}: inputs must be a dict with {', '.join(specs)}, got {got}")
     values = {n: _tensor(f"{name}: {n}", spec, inputs[n]) for n, spec in specs.items()}
-    assertions = [_check_examples(name, values)]
+    numbers = tf.stack([tf.shape(value)[0] for value in values.values()])
+    right = f"{name}: {', '.join(specs)} must be of the same number of examples"
+    assertions = [refuse(numbers != numbers[0], right, numbers)]
     for n, value in values.items():
-        assertions.append(_check_range(f"{name}: {n}", specs[n].dtype, ranges.get(n), value))
+        bounds, dtype = ranges.get(n), specs[n].dtype
+        if bounds is None and dtype.is_integer and dtype != value.dtype:
+            bounds = dtype.min, dtype.max
+        if bounds is not None:
+            lowest, highest = (np.asarray(bound, np.float64) for bound in bounds)
+            wide = tf.cast(value, tf.float64)  # which has all integers of 32 bits
+            within = (wide >= lowest) & (wide <= highest)  # NaN is not
+            right = f"{name}: {n} must be from {bounds[0]} to {bounds[1]}"
+            assertions.append(refuse(~within, right, value))
     # What runs with wrong values fails with an error of its own, or with none: it has to wait.
     with tf.control_dependencies([a for a in assertions if a is not None]):
         return {n: tf.identity(tf.cast(v, specs[n].dtype)) for n, v in values.items()}
@@ -72,57 +73,22 @@ def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> tf.Operation | Non
         return tf.debugging.Assert(~tf.reduce_any(wrong), [f"{right}, got", largest])
     if known.any():
         place = tuple(np.argwhere(known)[0])
-        got = value[place].numpy().tolist()
+        got = tf.get_static_value(value)[place].tolist()
         raise ValueError(f"{right}, got {got} at {list(map(int, place))}")
     return None
 
 
 def _tensor(name, spec, value):
     """The value as a tensor of its own type and of the right shape."""
-    kind = _kind(spec.dtype)
-    axes = ", ".join("n" if size is None else str(size) for size in spec.shape.as_list())
-    right = f"{name} must be {kind} of shape [{axes}]"
+    right = f"{name} must be {spec.dtype.name} of shape {spec.shape}"
     try:
         tensor = tf.convert_to_tensor(value)
     except (TypeError, ValueError):  # nested lists of other things, or of different lengths
         raise ValueError(f"{right}, got {type(value).__name__} that is no such tensor") from None
-    fits = kind in (_kind(tensor.dtype), "floats" if _kind(tensor.dtype) == "integers" else None)
-    if not fits or not tensor.shape.is_compatible_with(spec.shape):
+    dtype = spec.dtype
+    number = tensor.dtype.is_integer or tensor.dtype.is_floating
+    other = tensor.dtype.is_integer if dtype.is_integer else dtype.is_floating and number
+    wanted = tf.TensorSpec(spec.shape, tensor.dtype if other else dtype)
+    if not tf.TensorSpec.from_tensor(tensor).is_compatible_with(wanted):
         raise ValueError(f"{right}, got {tensor.dtype.name} of shape {tensor.shape}")
-    if tensor.shape[1:].num_elements() == 0:
-        raise ValueError(f"{right}, none of them empty but n, got shape {tensor.shape}")
     return tf.ensure_shape(tensor, spec.shape)
-
-
-def _kind(dtype):
-    """What numbers or strings of a type are called."""
-    if dtype.is_integer:
-        return "integers"
-    return "floats" if dtype.is_floating else f"{dtype.name}s"
-
-
-def _check_examples(name, values):
-    """Refuses values of different numbers of examples."""
-    names = ", ".join(values)
-    right = f"{name}: {names} must be of the same number of examples"
-    known = [value.shape[0] for value in values.values()]
-    if len({number for number in known if number is not None}) > 1:
-        raise ValueError(f"{right}, got {', '.join(map(str, known))}")
-    if None in known and len(values) > 1:
-        numbers = tf.stack([tf.shape(value)[0] for value in values.values()])
-        return tf.debugging.Assert(tf.reduce_all(numbers == numbers[0]), [f"{right}, got", numbers])
-    return None
-
-
-def _check_range(name, dtype, bounds, value):
-    """Refuses values that are out of the declared range, or that the declared type has not."""
-    if bounds is None and dtype.is_integer and dtype != value.dtype:
-        bounds = dtype.min, dtype.max
-    if bounds is not None:
-        lowest, highest = (np.asarray(bound) for bound in bounds)
-        # In float64, which has all integers of 32 bits; what is no number is within no range.
-        wide = tf.cast(value, tf.float64)
-        within = (wide >= lowest.astype(np.float64)) & (wide <= highest.astype(np.float64))
-        right = f"{name} must be from {lowest.tolist()} to {highest.tolist()}"
-        return refuse(~within, right, value)
-    return None

@@ -1,10 +1,10 @@
-"""Phrases that play the same part exchange places, in training: a story stays as true as it was.
+"""Augmentation: names are permuted in training stories, which stay as true as they were.
 
 "Mary went to the garden. Where is Mary?" teaches the same as "John went to the kitchen. Where is
-John?". So in every question that is drawn, people exchange their names, rooms theirs, and so on,
-alike in the facts, the question and the answer; the map of tasks 4, 17 and 19 is turned or
-mirrored. Which phrases play the same part is knowledge about the tasks, written down here. No
-supporting fact is used, and evaluation changes nothing.
+John?". So in each question that is drawn, people's names are permuted, rooms', and so on, alike in
+facts, question and answer; the map of tasks 4, 17 and 19 is rotated or reflected. Which phrases are
+of one kind is knowledge about the tasks, written down here. No supporting fact is used, and
+evaluation changes nothing.
 """
 
 import functools
@@ -21,12 +21,11 @@ SALT = 3  # of the draws
 
 
 class Part(NamedTuple):
-    """Things that may take each other's places.
+    """Things that may be permuted.
 
     Attributes:
-      forms: the phrases that name the things, `[forms][things]`; a thing takes another's place in
-        every form.
-      turns: the ways to do so, `[turns, things]`: the thing that comes to each one's place.
+      forms: the phrases that name the things, `[forms][things]`.
+      turns: the permutations, `[turns, things]`: the thing that replaces each one.
     """
 
     forms: tuple[tuple[str, ...], ...]
@@ -34,11 +33,7 @@ class Part(NamedTuple):
 
 
 def exchange(*forms: str) -> Part:
-    """Makes a part in which every order of the things is as likely as any other.
-
-    Args:
-      *forms: for each form its phrases, with commas between them, in the order of the things.
-    """
+    """Makes a part with all permutations; a form has a phrase for each thing."""
     phrases = tuple(tuple(form.split(", ")) for form in forms)
     return Part(phrases, np.array(list(itertools.permutations(range(len(phrases[0]))))))
 
@@ -127,7 +122,7 @@ def read(words: Sequence[str], task: int) -> list[str | Name]:
 
 
 def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
-    """Lists, for each way, the things that may together come to the places of some names."""
+    """Lists the things that may together replace some names, for each way to permute them."""
     ways = [{}]
     for part in {name.part for name in names}:
         gaps = [gap for gap, name in enumerate(names) if name.part == part]
@@ -137,13 +132,19 @@ def exchanged(names: Sequence[Name]) -> list[tuple[int, ...]]:
 
 
 class Texts:
-    """Sentences, tuples of words, all that may become of them, and which one it is.
+    """Sentences, tuples of words, and those that they become with other names.
 
-    A sentence is a template with gaps, in which names stand. Sentences that were not there before
-    are added at the end of `sentences`.
+    A sentence is a template with gaps, in which names stand. All that may become of the sentences
+    is added to `sentences`.
 
     Args:
       tasks: the tasks in which each sentence occurs.
+
+    Attributes:
+      template_of: `[tasks + 1, sentences]`, the number of each one's template, by task.
+      names_of: `[tasks + 1, sentences, gaps, 2]`, the part and the thing of each one's names.
+      sentence_of: `[templates, things, ..., things]` with an axis for each gap, the number of the
+        sentence with these things in the gaps. An axis that a template does not need has any thing.
     """
 
     def __init__(self, sentences: Sequence[tuple[str, ...]], tasks: Sequence[Sequence[int]]):
@@ -151,26 +152,24 @@ class Texts:
         self._numbers = {words: number for number, words in enumerate(sentences)}
         found = {(t, n): read(sentences[n], t) for n, own in enumerate(tasks) for t in own}
         names = {at: [w for w in f if isinstance(w, Name)] for at, f in found.items()}
-        gaps = max([1, *map(len, names.values())])
-        shape = max(TASK_PARTS) + 1, len(sentences)
-        self.template = np.zeros(shape, np.int32)  # by task and sentence
-        self.names = np.zeros([*shape, gaps, 2], np.int32)  # part and thing in each gap
-        templates = {}
-        for (task, number), words in found.items():
-            own = names[task, number]
-            parts = tuple(w._replace(thing=0) if isinstance(w, Name) else w for w in words)
-            none_yet = len(templates), np.full([MOST_THINGS] * gaps, -1, np.int32)
-            self.template[task, number], table = templates.setdefault((task, parts), none_yet)
-            for gap, name in enumerate(own):
-                self.names[task, number, gap] = name.part, name.thing
-            if np.any(table[tuple(name.thing for name in own)] < 0):
-                for things in exchanged(own):  # gaps that the template lacks may hold anything
-                    table[things] = self._number(words, things)
-        # What is never there, as the sentences of padding, is sentence 0.
-        self.becomes = np.maximum([table for _, table in templates.values()], 0)
+        gaps, shape = max([1, *map(len, names.values())]), (max(TASK_PARTS) + 1, len(sentences))
+        self.template_of = np.zeros(shape, np.int32)
+        self.names_of = np.zeros([*shape, gaps, 2], np.int32)
+        tables = {}  # template -> its number, and its row of `sentence_of`; -1: not known yet
+        for at, words in found.items():
+            template = at[0], *(w._replace(thing=0) if isinstance(w, Name) else w for w in words)
+            new = len(tables), np.full([MOST_THINGS] * gaps, -1, np.int32)
+            self.template_of[at], row = tables.setdefault(template, new)
+            for gap, name in enumerate(names[at]):
+                self.names_of[(*at, gap)] = name.part, name.thing
+            if np.any(row[tuple(name.thing for name in names[at])] < 0):
+                for things in exchanged(names[at]):
+                    row[things] = self._number(words, things)
+        # What never occurs, as the sentences of padding, becomes sentence 0.
+        self.sentence_of = np.maximum([row for _, row in tables.values()], 0)
 
     def _number(self, words, things):
-        """The number of the sentence with these things in its gaps, which may be a new one."""
+        """The number of the sentence with these things in its gaps; a new one is added."""
         rest = iter(things)
         phrases = [
             PARTS[word.part].forms[word.form][next(rest)] if isinstance(word, Name) else word
@@ -183,16 +182,15 @@ class Texts:
         return self._numbers[sentence]
 
     def relabelled(self, numbers: tf.Tensor, tasks: tf.Tensor, things: tf.Tensor) -> tf.Tensor:
-        """Exchanges the names of sentences `[n]` of tasks `[n]`; returns others, int32 `[n]`.
+        """Permutes the names of sentences `[n]` of tasks `[n]`; returns others, int32 `[n]`.
 
         Args:
-          things: the things that come to each one's place, as from `draw_things`, `[n, parts,
-            things]`.
+          things: the thing that replaces each one, from `draw_things`, `[n, parts, things]`.
         """
         at = tf.stack([tf.cast(tasks, tf.int32), tf.cast(numbers, tf.int32)], axis=1)
-        gaps = tf.gather_nd(things, tf.gather_nd(self.names, at), batch_dims=1)
-        template = tf.gather_nd(self.template, at)
-        return tf.gather_nd(self.becomes, tf.concat([template[:, None], gaps], axis=1))
+        gaps = tf.gather_nd(things, tf.gather_nd(self.names_of, at), batch_dims=1)
+        template = tf.gather_nd(self.template_of, at)
+        return tf.gather_nd(self.sentence_of, tf.concat([template[:, None], gaps], axis=1))
 
 
 class Relabelling:
@@ -249,15 +247,15 @@ class Relabelling:
         answers: tf.Tensor,
         chosen: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Exchanges what plays the same part, alike in all that belongs to a question.
+        """Permutes names, alike in all that belongs to a question: (facts, questions, answers).
 
-        Returns (facts, questions, answers), what comes of them. A question keeps its names if
-        its answer would become a list of things that the vocabulary does not have.
+        A question keeps its names if its answer would become a list of things that the vocabulary
+        does not have.
 
         Args:
           tasks, questions, answers: of every example, `[examples]`.
           facts, owners: the nodes' sentences and their examples, `[nodes]`.
-          chosen: the examples in which names are exchanged, bool `[examples]`.
+          chosen: the examples in which names are permuted, bool `[examples]`.
         """
         things = draw_things(random)
         known = self._answers.relabelled(answers, tasks, things) < self._num_words
@@ -278,7 +276,7 @@ def _tasks_of(texts, tasks, number):
 
 
 def draw_things(random: ExampleRandom) -> tf.Tensor:
-    """Draws the thing that takes each one's place, integers `[examples, parts, MOST_THINGS]`."""
+    """Draws the thing that replaces each one, integers `[examples, parts, MOST_THINGS]`."""
     draws = random.uniform([len(PARTS)], SALT)
     things = []
     for part, draw in zip(PARTS, tf.unstack(draws, axis=1), strict=True):
