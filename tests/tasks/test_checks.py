@@ -85,11 +85,6 @@ def test_what_is_wrong_is_named(changed, message):
         Asks().predict({**RIGHT, **changed})
 
 
-def test_a_wrong_value_is_named_with_its_place():
-    with pytest.raises(ValueError, match=r"asked must be from 0 to 7, got 8 at \[1\]$"):
-        Asks().predict({**RIGHT, "asked": [0, 8]})
-
-
 @pytest.mark.parametrize("inputs", [{}, [1], {"text": ["a"]}])
 def test_names_are_those_of_the_inputs(inputs):
     with pytest.raises(ValueError, match="inputs must be a dict with text, place, image, asked"):
@@ -111,11 +106,6 @@ def test_what_only_a_run_knows_is_refused_there():
             call(changed)
     with pytest.raises(tf.errors.InvalidArgumentError, match="with expected shape"):
         call({"asked": [[0, 1]]})
-
-
-def test_no_examples_have_no_answers():
-    none = {n: tf.zeros([0, 2] if n in ("place", "image") else [0], tf.int32) for n in RIGHT}
-    assert Asks().predict({**none, "text": tf.zeros([0], tf.string)})["asked"].shape == [0]
 
 
 def test_a_task_without_inputs_has_no_predict():

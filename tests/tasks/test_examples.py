@@ -12,7 +12,7 @@ from rrn.nn.graphs import SparseGraph
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks import create_report, create_task
 from rrn.tasks.babi import BabiReport
-from rrn.tasks.examples import likeliest, message_strengths, one_of_each
+from rrn.tasks.examples import message_strengths, one_of_each
 from rrn.tasks.inputs import evaluation_batch
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
@@ -65,14 +65,6 @@ def test_babi(small_babi_h5):
         assert len(example.lines) == min(arrays["num_facts"][example_id], 6)  # max_facts
         assert {len(step.strengths) for step in example.steps} == {len(example.lines)}
         assert min(min(step.strengths) for step in example.steps) > 0
-
-
-def test_examples_are_of_those_that_were_evaluated(small_babi_h5):
-    _, data, task = small_babi(small_babi_h5)
-    arrays = data.arrays("test")
-    first_of_2 = np.flatnonzero(arrays["task"] == 2)[:1].astype(np.int32)
-    (example,) = BabiReport(task).examples(arrays, first_of_2, SEED)
-    assert example.title == "Task 2 two supporting facts"
 
 
 @pytest.mark.parametrize("network", ["recurrent", "mlp"])
@@ -165,8 +157,3 @@ def test_one_of_each_kind_or_of_some_from_the_first_to_the_last():
     assert one_of_each(kinds, 10) == [4, 3, 5, 2]
     assert one_of_each(kinds, 2) == [4, 2]
     assert one_of_each(kinds, 3) == [4, 5, 2]
-
-
-def test_the_likeliest_come_first():
-    found = likeliest(np.array([0.1, 0.5, 0.1, 0.3]), ["a", "b", "c", "d"], most=3)
-    assert found == [("b", 0.5), ("d", 0.3), ("a", 0.1)]

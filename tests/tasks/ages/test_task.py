@@ -12,7 +12,6 @@ from rrn.files.data import read_prepared
 from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.plain import graph_outputs, hidden_states
 from rrn.tasks import create_task
-from rrn.tasks.ages.report import AgesReport
 from rrn.tasks.ages.task import AGE, OLDER, YOUNGER
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
@@ -171,16 +170,3 @@ def test_losses_equal_the_plain_formulation(data, few, n):
 def cross_entropy(logits, classes):
     log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return -log_p[np.arange(len(classes)), classes]
-
-
-def test_results_are_by_distance(data):
-    task, arrays = make_task(data), data.arrays("valid")
-    examples = np.arange(0, 64 * 40, dtype=np.int32)
-    distance = data.splits["valid"]["distance"][:40].ravel()
-    correct = (distance[:, None] <= [[1, 3]]).astype(np.float32)
-    report = AgesReport(task)
-    results = report.results(arrays, examples, {"correct": correct, "loss": 0 * correct})
-    assert results.by_step["accuracy/distance_2"] == [0.0, 100.0]
-    assert results.metrics["accuracy/distance_4"] == 0.0
-    assert results.metrics["accuracy/distance_0"] == 100.0
-    assert "distance" in str(report.table(results)) and "accuracy" in report.figures(results)

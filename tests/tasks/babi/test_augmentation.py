@@ -123,25 +123,6 @@ def test_names_of_one_part_take_each_others_places_together():
     assert all((a - b) % 2 == north for a, b in exchanged(path))  # a corner stays a corner
 
 
-def test_the_same_story_is_relabelled_in_many_ways_each_the_same_everywhere(data):
-    first = np.flatnonzero(data.splits["train"]["task"] == 1)[:1]
-    stories = texts_of(data, "train", np.repeat(first, 500), augment=True)
-    people = {story[0][0].split()[0] for story in stories}
-    assert people == set(PARTS[0].forms[0])
-    shapes = set()
-    for facts, question, answer_ in stories:
-        order = {}
-        names = itertools.chain(*(read(text.split(), 1) for text in (*facts, question, answer_)))
-        shapes.add(tuple(order.setdefault(n, len(order)) for n in names))
-    assert len(shapes) == 1  # the same names at the same places, whatever they are
-
-
-def test_a_stage_may_keep_the_names(data):
-    examples = np.arange(0, len(data.splits["train"]["task"]), 7)
-    kept = texts_of(data, "train", examples, augment_below=0, augment=True)
-    assert kept == texts_of(data, "train", examples, augment=False)
-
-
 def test_a_stage_may_keep_the_names_of_tasks_with_many_questions(data):
     tasks, counts = np.unique(data.splits["train"]["task"], return_counts=True)
     fewest = counts.min()

@@ -33,9 +33,3 @@ def test_part_boundaries_are_the_cheapest_of_all(size_counts, num_parts, node_co
     ]
     cheapest = min(brute_force_cost(size_counts, choice, node_cost) for choice in choices)
     assert brute_force_cost(size_counts, boundaries, node_cost) == pytest.approx(cheapest)
-
-
-def test_part_boundaries_by_hand():
-    # 10 graphs of size 1 and one of size 3: in one part 11 * 9 = 99 edges, in two 10 * 1 + 9 = 19.
-    assert part_boundaries([0, 10, 0, 1], 1, node_cost=0) == (3,)
-    assert part_boundaries([0, 10, 0, 1], 2, node_cost=0) == (1, 3)

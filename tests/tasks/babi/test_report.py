@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
-from matplotlib.figure import Figure
 
 from rrn.tasks.babi.report import TASK_NAMES, BabiReport
 from tests.tasks.babi.questions import TINY_SENTENCES, make_task, tiny_arrays, tiny_data
@@ -15,26 +14,6 @@ RELEASED = {"source": "tasks_1-20_v1-2.tar.gz", "notes": "Task 3: no en training
 
 def one_hot(predicted):
     return np.eye(5, dtype=np.float32)[np.array(predicted)]
-
-
-def test_metrics_by_hand():
-    task = make_task(tiny_data())
-    batch = {"task": tf.constant([1, 1, 3, 20])}
-    # Right by step: question 0 at both, 1 at the last alone, 2 at the first alone, 3 never.
-    outputs = {"correct": tf.constant([[1.0, 1], [0, 1], [1, 0], [0, 0]])}
-    metrics = {
-        name: [part.numpy().tolist() for part in pair]
-        for name, pair in task.metrics(batch, outputs).items()
-    }
-    by_task = {1: (2, 2), 3: (0, 1), 20: (0, 1)}
-    assert metrics == {
-        "accuracy": [2, 4],
-        "accuracy_by_step": [[2, 2], 4],
-        "accuracy_by_task": [
-            [by_task.get(t, (0, 0))[0] for t in range(1, 21)],
-            [by_task.get(t, (0, 0))[1] for t in range(1, 21)],
-        ],
-    }
 
 
 def hand_made_results(task):
@@ -155,25 +134,3 @@ def test_the_papers_results_stand_beside_those_on_all_released_test_files_alone(
 
 def drawn(axes):
     return [line.get_xydata().tolist() for line in axes.lines]
-
-
-def test_the_figure_has_a_bar_for_every_task_and_step():
-    task = make_task(tiny_data())
-    tasks = [f"error/task_{number:02d}" for number in range(1, 21)]
-    by_step = {**{name: [50.0, 5.0] for name in tasks}, **hand_made_results(task).by_step}
-    results = dataclasses.replace(hand_made_results(task), by_step=by_step, data=RELEASED)
-    figures = BabiReport(task).figures(results)
-    assert list(figures) == ["error_by_task"]
-    assert isinstance(figures["error_by_task"], Figure)
-    (axes,) = figures["error_by_task"].axes
-    figures["error_by_task"].draw_without_rendering()
-    heights = [[bar.get_height() for bar in bars] for bars in axes.containers[:2]]
-    means = [(150 + 100 / 19) / 4, (60 + 100 / 19) / 4]
-    bars = np.array(heights)[:, [0, 1, 2, 4, 19, 20]]
-    wanted = [[100, 50, 50, 100 / 19, 0, means[0]], [5, 5, 5, 100 / 19, 50, means[1]]]
-    np.testing.assert_allclose(bars, wanted)
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == [*map(str, range(1, 21)), "mean"]
-    assert axes.get_ylabel() == "wrong answers, %"
-    assert [[20, 0.46]] in drawn(axes)  # the paper's
-    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1

@@ -1,10 +1,7 @@
 """bAbI: the network's size, its logits and its loss."""
 
-import itertools
-
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from configs.babi import get_config
 from rrn.tasks import create_task
@@ -74,36 +71,6 @@ def test_the_paper_model_has_exactly_441681_parameters(data):
     assert count_parameters(task) == 441_681
 
 
-def test_normal_embeddings_begin_with_standard_normal_weights():
-    glorot, normal = (
-        create_task(
-            make_config(normal_embeddings=begin).model, tiny_data(177)
-        ).encoder.embedding.table
-        for begin in (False, True)
-    )
-    assert glorot.shape == normal.shape
-    assert np.abs(glorot).max() <= (6 / (177 + 32)) ** 0.5 < 3 < np.abs(normal).max()
-    assert np.std(normal) == pytest.approx(1, abs=0.05)
-    assert np.mean(normal) == pytest.approx(0, abs=0.05)
-
-
-@pytest.mark.parametrize("vocabulary", [2, 159, 177])
-def test_parameters_by_size_of_vocabulary(vocabulary):
-    def mlp(*sizes):
-        return sum((i + 1) * o for i, o in itertools.pairwise(sizes))
-
-    task = create_task(get_config().model, tiny_data(vocabulary))
-    assert count_parameters(task) == (
-        32 * vocabulary  # word embedding
-        + 2 * (32 + 32 + 1) * 4 * 32  # LSTMs over words
-        + mlp(32 + 40 + 32, 128, 128, 128, 128)  # input: fact, position, question
-        + mlp(128 + 128 + 32, 128, 128, 128, 128)  # message: sender, receiver, question
-        + mlp(128 + 128, 128, 128, 128, 128)  # node: messages, input
-        + (128 + 128 + 1) * 4 * 128  # LSTM over steps
-        + mlp(128, 128, 128, vocabulary)  # readout
-    )
-
-
 def test_regularized_are_the_kernels_of_the_dense_layers():
     task = make_task(tiny_data())
     names = {v.name.removesuffix(":0") for v in task.regularized()}
@@ -144,12 +111,6 @@ def randomize_all(task):
         randomize(module, seed)
 
 
-def test_logits_have_a_row_for_every_step(some_logits):
-    _, examples, logits = some_logits
-    assert len(logits) == len(examples)
-    assert all(row.shape == (3, 177) for row in logits.values())
-
-
 @pytest.mark.parametrize("size", [1, 2, 17])
 def test_logits_do_not_depend_on_the_other_questions_of_the_batch(some_logits, arrays, size):
     task, examples, expected = some_logits
@@ -179,15 +140,6 @@ def test_loss_is_the_mean_cross_entropy_over_steps(some_logits, arrays):
     assert_close(outputs["probabilities"], probabilities, 1e-4)
     assert_close(outputs["loss"], losses, 1e-4)
     assert_close(losses_by_name["loss"], losses.mean(axis=1), 1e-4)
-
-
-def test_fewer_steps_are_the_first_ones(some_logits, arrays):
-    task, examples, logits = some_logits
-    batch, examples = make_batch(task, arrays, examples)
-    _, outputs = task.loss(task.encode(batch), batch, None, False, num_steps=1)
-    assert outputs["loss"].shape == [len(examples), 1]
-    first = np.stack([logits[example][:1] for example in examples])
-    assert_close(outputs["probabilities"], tf.nn.softmax(first), 1e-4)
 
 
 def test_readout_dropout_needs_the_examples_random_alone(some_logits, arrays):

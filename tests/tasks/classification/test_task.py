@@ -86,18 +86,6 @@ def test_the_articles_initial_values():
     assert not any(layer.b.numpy().any() for layer in usual)
 
 
-@pytest.mark.parametrize(
-    ("pixels", "expected"), [(224, 139_610_058), (32, 38_946_762), (28, 38_946_762)]
-)
-def test_vgg19_on_digits(pixels, expected):
-    """20,023,232 of the convolutions + 512 (pixels / 32)² 4096 + 4096 + 4096² + 4096 + 40,970."""
-    shapes = shapes_of("vgg19.py", 1, 10, input_size=pixels)
-    convolutions = {name: shape for name, shape in shapes.items() if name.startswith("conv")}
-    assert count(convolutions) == 20_023_232
-    side = -(-pixels // 32)
-    assert count(shapes) == 20_023_232 + 512 * side**2 * 4096 + 16_826_378 == expected
-
-
 # The model
 
 
@@ -152,18 +140,6 @@ def test_batches_hold_enlarged_digits_without_the_average(small_digits_h5):
     _, _, task = make_classifier(small_digits_h5, input_size=28)
     batch = task.make_batch(data.arrays("train"), examples, None, True)
     assert_close(batch["image"][0, ..., 0], image)
-
-
-def test_bfloat16_is_close_to_float32(classifier):
-    config, data, task, batch = classifier
-    with tf.device(CPUS[0]):
-        config = replace(config, model={"compute_dtype": "bfloat16"})
-        other = create_task(config.model, data)
-    for ours, theirs in zip(other.network.variables, task.network.variables, strict=True):
-        ours.assign(theirs)
-    logits = other.network(batch["image"])
-    assert logits.dtype == tf.float32
-    assert_close(logits, task.network(batch["image"]), 0.02)
 
 
 @pytest.mark.slow

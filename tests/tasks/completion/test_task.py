@@ -1,8 +1,5 @@
 """Image completion: holes, fills, losses and results."""
 
-import dataclasses
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,11 +16,10 @@ from rrn.tasks.completion.holes import (
     nearest_visible,
 )
 from rrn.tasks.completion.report import CompletionReport
-from rrn.tasks.completion.task import FILLS
 from rrn.training import step
 from rrn.training.stages import Plan
 from rrn.variables.random import ExampleRandom
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, randomize
 from tests.helpers import CPUS, load_config, make_trainer
 
 
@@ -144,24 +140,6 @@ def test_means_over_holes():
 # The model
 
 
-def test_names_and_shapes(completion):
-    _, _, task = completion
-    sizes = [(5, 4, 2), (3, 2, 4), (3, 4, 4), (3, 4, 8), *[(3, 8, 8)] * 4, (3, 4, 4)]
-    sizes += [(3, 2, 1), (3, 1, 3)]
-    expected = {f"completion/conv_{i}/w": (k, k, a, b) for i, (k, a, b) in enumerate(sizes)}
-    expected["completion/dilated_2/w"] = 3, 3, 8, 8
-    expected["completion/up_0/w"], expected["completion/up_1/w"] = (4, 4, 4, 8), (4, 4, 2, 4)
-    for name, channels in (("global", [3, 2, 4]), ("local", [3, 2])):  # 16 and 8 pixels to 4
-        for i, (a, b) in enumerate(itertools.pairwise(channels)):
-            expected[f"discriminator/{name}/conv_{i}/w"] = 5, 5, a, b
-        expected[f"discriminator/{name}/dense/w"] = 16 * channels[-1], 32
-    expected["discriminator/joint/w"] = 64, 1
-    biases = {name[:-1] + "b": shape[-1:] for name, shape in expected.items()}
-    biases["completion/up_0/b"], biases["completion/up_1/b"] = (4,), (2,)
-    assert names_and_shapes(task.network) == {**expected, **biases}
-    assert {v.name for v in task.regularized()} == {f"{name}:0" for name in expected}
-
-
 def test_the_widths_of_the_paper_give_its_completion_network(images_h5):
     """6,066,179 = the sum over its 17 layers of kernel² x inputs x outputs + outputs."""
     path = images_h5
@@ -211,19 +189,6 @@ def test_losses_are_those_of_the_docstring(completion, batch):
     assert outputs["l1"].shape == (12, 1) and "completed" not in outputs
 
 
-def test_examples_do_not_depend_on_each_other(completion, batch):
-    """No batch normalization: any devices may have them."""
-    _, _, task = completion
-    losses, outputs = task.loss({}, batch, None, False)
-    for i in (0, 7):
-        one = {name: value[i : i + 1] for name, value in batch.items()}
-        alone, alone_outputs = task.loss({}, one, None, False)
-        for name, value in losses.items():
-            assert_close(alone[name], value[i : i + 1])
-        for name, value in outputs.items():
-            assert_close(tf.cast(alone_outputs[name], tf.float32), value[i : i + 1])
-
-
 @pytest.mark.parametrize(("variant", "shown"), [("", [0, 1, 1]), ("full_loss", [0, 1, 0])])
 def test_the_discriminators_accuracy_is_shown_where_their_loss_is_trained(
     completion, batch, variant, shown
@@ -258,22 +223,6 @@ def test_both_on_two_devices_are_both_on_one(completion):
 
 
 # Results
-
-
-def test_fills_are_measured_in_the_hole(completion, batch):
-    _, data, task = completion
-    _, outputs = task.loss({}, batch, None, False)
-    image, hole = batch["image"].numpy(), batch["hole"].numpy()
-    average = (data.splits["train"]["images"] / 255).mean(axis=0)
-    nearest = nearest_visible(batch["image"], batch["hole"]).numpy()
-    for i, (top, left, height, width) in enumerate(hole):
-        seen = np.ones([16, 16], bool)
-        seen[top : top + height, left : left + width] = False
-        fills = [outputs["completed"][i].numpy(), average, image[i][seen].mean(axis=0), nearest[i]]
-        assert len(fills) == len(FILLS)
-        errors = [(fill - image[i])[~seen] for fill in fills]
-        assert_close(outputs["l1"][i], [np.abs(e).mean() for e in errors])
-        assert_close(outputs["mse"][i], [(e**2).mean() for e in errors])
 
 
 @pytest.fixture(scope="module")
@@ -312,26 +261,6 @@ def test_results_by_hand(completion, results):
     )
     expected = data.splits["test"]["images"][[3, 5]] / 255
     np.testing.assert_array_equal(results.samples["original"], expected)
-
-
-def test_the_table_and_the_picture_have_every_stage(completion, results):
-    _, _, task = completion
-    stages = {"completion": results, "both": results}
-    for by_stage, names in ((stages, [", after completion", ", after both"]), ({}, [""])):
-        found = dataclasses.replace(results, by_stage=by_stage)
-        rows = CompletionReport(task).table(found).rows
-        assert [row[0] for row in rows] == [
-            *(f"completed{name}" for name in names),
-            *FILLS[1:],
-        ]
-        assert rows[0][1:] == ("0.1000", "20.00", "75.0")
-        assert rows[-1][1:] == ("0.4000", "-10.00", "")
-        figure = CompletionReport(task).figures(found)["completed"]
-        titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-        last = [f"after {name}" for name in by_stage] or ["completed"]
-        assert titles == ["original", "with a hole", *last]
-        with_hole = figure.axes[len(titles) + 1].images[0].get_array()  # of the second row
-        assert (with_hole[5:12, 6:14] == 0.5).all() and (with_hole[12:] != 0.5).all()
 
 
 # What does not fit

@@ -7,7 +7,7 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.files.data import read_prepared
 from rrn.tasks import Results, create_task
-from rrn.tasks.triplet.report import TripletReport, draw_embeddings, nearest
+from rrn.tasks.triplet.report import TripletReport, nearest
 from rrn.tasks.triplet.task import IMAGES, draw_triplets
 from rrn.variables.random import ExampleRandom
 from rrn.variables.recorder import recording
@@ -150,24 +150,6 @@ def test_results_by_hand(triplet):
     edges = [a.spines["top"].get_edgecolor()[:3] for a in axes]
     assert edges[1] == (0, 0, 0) and edges[2] == (1, 0, 0)
     assert isinstance(results, Results)
-
-
-def test_the_picture_shows_the_principal_axes():
-    rng = np.random.default_rng(0)
-    labels = np.repeat([2, 5], 40)
-    embeddings = rng.normal(size=[80, 6]) * [5, 0.1, 3, 0.2, 0.3, 9]
-    figure = draw_embeddings(embeddings, labels)
-    left, right = figure.axes
-    figure.draw_without_rendering()
-    assert right.get_legend().get_window_extent().x0 >= right.get_window_extent().x1  # outside
-    spread = [
-        np.std(np.concatenate([c.get_offsets() for c in a.collections]), axis=0)
-        for a in (left, right)
-    ]
-    assert_close(
-        np.concatenate(spread), np.linalg.svd(embeddings - embeddings.mean(0))[1][:4] / 80**0.5
-    )
-    assert [len(c.get_offsets()) for c in left.collections] == [40, 40]
 
 
 def test_a_split_of_one_digit_is_an_error(triplet):
