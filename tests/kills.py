@@ -102,12 +102,9 @@ def state(workdir: Path) -> dict[str, np.ndarray]:
     found = {"results": np.array(json.dumps(results))}
     weights = read_weights(workdir / "weights.h5")
     found |= {**weights.arrays, "update": np.array(weights.attributes["update"])}
-    for which in ("last", "best"):
-        folder = workdir / "checkpoints" / which
-        newest = max(folder.glob("ckpt-*.index"), key=lambda path: int(path.stem[5:]))
-        reader = tf.train.load_checkpoint(str(newest.with_suffix("")))
-        names = [n for n in reader.get_variable_to_shape_map() if "save_counter" not in n]
-        found |= {f"{which}/{name}": reader.get_tensor(name) for name in names}
+    reader = tf.train.load_checkpoint(str(workdir / "checkpoints" / "last"))
+    names = [n for n in reader.get_variable_to_shape_map() if "save_counter" not in n]
+    found |= {f"last/{name}": reader.get_tensor(name) for name in names}
     return found
 
 
@@ -128,7 +125,7 @@ def _phase(text, before):
     if last.startswith("Stopped at update"):
         return "training, saved"
     if re.match(r"update \d+  validation", last):
-        return "after a validation: weights and best state"
+        return "after a validation: weights"
     if match := re.match(r"update (\d+)/", last):
         update = int(match[1])
         if update % VALIDATION == 0:

@@ -183,7 +183,7 @@ def _make_solver(devices, weights, num_steps):
     if weights and not os.path.isfile(weights):
         raise ValueError(f"{weights}: no such file; a run writes one after its validation")
     # These import TensorFlow.
-    importlib.import_module("rrn.fast_start")
+    importlib.import_module("tensorflow")
     import tensorflow as tf
 
     from rrn.distribute import parse_devices, tune_cpu
