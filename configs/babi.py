@@ -51,7 +51,7 @@ from rrn.config import (
     Data,
     Evaluate,
     Experiment,
-    Muon,
+    MuonSettings,
     Stage,
     Train,
     replace,
@@ -98,7 +98,9 @@ def plain() -> Experiment:
         train={
             "batch_size": 128,
             "num_updates": 24_000,
-            "optimizer": Muon(exclude="^embedding|^readout/linear_2"),  # words in, words out
+            "optimizer": MuonSettings(
+                exclude="^embedding|^readout/linear_2"
+            ),  # words in, words out
             "learning_rate": 1.5e-3,
             "evaluate_every_updates": 3_000,
         },

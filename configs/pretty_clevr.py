@@ -25,7 +25,7 @@ Variants; percent of the test questions right at 0 to 7 jumps, one seed:
   test   20 updates of 16 questions, to see in less than a minute whether everything runs.
 """
 
-from rrn.config import Cosine, Data, Evaluate, Experiment, Muon, Train, replace
+from rrn.config import Cosine, Data, Evaluate, Experiment, MuonSettings, Train, replace
 from rrn.config_file import look_up, shorten
 from rrn.tasks import pretty_clevr
 
@@ -71,7 +71,7 @@ def cpu() -> Experiment:
 def gpu() -> Experiment:
     """As cpu, with Muon: four times its questions in an update, and a twelfth of its updates."""
     # One-hots in, classes out.
-    muon = Muon(exclude="^input_fn/linear_0|^readout/linear_1|^node_readout")
+    muon = MuonSettings(exclude="^input_fn/linear_0|^readout/linear_1|^node_readout")
     return replace(
         cpu(),
         train={
@@ -99,7 +99,7 @@ def mlp() -> Experiment:
     config = replace(
         ours(),
         model={"network": "mlp", "hidden_size": 256},
-        train={"batch_size": 512, "optimizer": Muon(), "evaluate_every_updates": 20_000},
+        train={"batch_size": 512, "optimizer": MuonSettings(), "evaluate_every_updates": 20_000},
         evaluate={"by_stage": False},
     )
     return few_jumps_first(config, 5_000, 75_000, 160_000)

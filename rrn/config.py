@@ -1,6 +1,6 @@
 """What an experiment's config may say: every setting that all experiments have in common.
 
-The settings of a task's model are declared in the task's room (`rrn/tasks/NAME/settings.py`).
+The settings of a task's model are declared beside its network.
 """
 
 from collections.abc import Mapping
@@ -19,32 +19,32 @@ from rrn.settings import (
     Number,
     Probability,
     Settings,
-    made,
+    create,
     replace,
 )
 
 __all__ = [
-    "Adam",
+    "AdamSettings",
     "Constant",
     "Cosine",
-    "Cut",
     "Data",
     "Dropout",
     "Evaluate",
     "Experiment",
     "Exponential",
     "ModelSettings",
-    "Muon",
+    "MuonSettings",
     "Objective",
-    "RMSProp",
+    "RMSPropSettings",
     "Segments",
+    "ShardedVariables",
     "Size",
     "Stage",
     "Staircase",
     "Steps",
     "Train",
     "Variables",
-    "Whole",
+    "WholeVariables",
     "replace",
 ]
 
@@ -54,19 +54,19 @@ BatchSize = Annotated[int, Field(ge=1, le=65_536)]
 # How variables are trained
 
 
-class Adam(Settings):
+class AdamSettings(Settings):
     """Adam; see `rrn.optimizers.Adam`."""
 
     kind: Literal["adam"] = "adam"
 
 
-class RMSProp(Settings):
+class RMSPropSettings(Settings):
     """RMSProp; see `rrn.optimizers.RMSProp`."""
 
     kind: Literal["rmsprop"] = "rmsprop"
 
 
-class Muon(Settings):
+class MuonSettings(Settings):
     """Muon for matrices, and Adam for other variables; see `rrn.optimizers.Muon`."""
 
     kind: Literal["muon"] = "muon"
@@ -108,7 +108,7 @@ class Staircase(Exponential):
     kind: Literal["staircase"] = "staircase"
 
 
-Optimizers = Annotated[Adam | RMSProp | Muon, BY_KIND, BY_WORD]
+Optimizers = Annotated[AdamSettings | RMSPropSettings | MuonSettings, BY_KIND, BY_WORD]
 Schedules = Annotated[Constant | Cosine | Exponential | Staircase, BY_KIND, BY_WORD]
 
 
@@ -118,7 +118,7 @@ class Objective(Settings):
     loss: str = "loss"  # one of those that the task's `loss` returns
     # Attributes of the task, or attributes of these, such as "network.readout".
     modules: Annotated[tuple[str, ...], LIST_TOO] = ("encoder", "network")
-    optimizer: Optimizers = Adam()
+    optimizer: Optimizers = AdamSettings()
     learning_rate: Number
     schedule: Schedules = Constant()
     l2: Number = 0.0  # the factor of the L2 term, the sum of w squared / 2 of regularized w
@@ -193,13 +193,13 @@ class Evaluate(Settings):
     by_stage: bool = True  # where there are several stages, also the weights at the end of each
 
 
-class Whole(Settings):
+class WholeVariables(Settings):
     """Variables are whole; see `rrn/distribute/sharding.py`."""
 
     kind: Literal["auto", "cpu", "first_device", "round_robin"] = "auto"
 
 
-class Cut(Settings):
+class ShardedVariables(Settings):
     """Variables are cut into shards on parameter servers; see `rrn/distribute/sharding.py`."""
 
     kind: Literal["fixed_shards", "balanced"]
@@ -209,7 +209,7 @@ class Cut(Settings):
 class Variables(Settings):
     """Where variables are."""
 
-    policy: Annotated[Whole | Cut, BY_KIND, BY_WORD] = Whole()
+    policy: Annotated[WholeVariables | ShardedVariables, BY_KIND, BY_WORD] = WholeVariables()
     # cpu: one encoder on the CPU, which all towers share; tower: each tower runs its own.
     encoder_device: Literal["cpu", "tower"] = "cpu"
 
@@ -252,7 +252,7 @@ class ModelSettings(Settings):
                 raise ValueError(f"{path}.{name}: no such option; this task's are {names}")
         split = [{n: v for n, v in options.items() if n in kind.model_fields} for kind in kinds]
         for kind, own in zip(kinds, split, strict=True):
-            made(kind, own, path)
+            create(kind, own, path)
         return split[0], split[1]
 
 

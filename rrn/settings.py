@@ -145,10 +145,10 @@ def _merged(old: Any, new: Any, path: str) -> Any:
     fields = dict(old or {})
     for name, value in new.items():
         fields[name] = _merged(fields.get(name), value, f"{path}.{name}".lstrip("."))
-    return made(type(old), fields, path) if isinstance(old, Settings) else fields
+    return create(type(old), fields, path) if isinstance(old, Settings) else fields
 
 
-def made(cls: type[AnySettings], fields: Mapping[str, Any], path: str = "") -> AnySettings:
+def create(cls: type[AnySettings], fields: Mapping[str, Any], path: str = "") -> AnySettings:
     """Makes settings of a dict, as a file has it; `path` is where they are, for the message.
 
     Raises:

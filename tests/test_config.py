@@ -11,9 +11,11 @@ from rrn.tasks import find_task, task_names
 from tests.helpers import load_config
 
 
-@pytest.mark.parametrize("kind", [config.Adam, config.RMSProp, config.Muon])
+@pytest.mark.parametrize("kind", [config.AdamSettings, config.RMSPropSettings, config.MuonSettings])
 def test_an_optimizers_settings_are_its_arguments(kind):
-    optimizer = getattr(optimizers, kind.__name__)([], **kind().model_dump(exclude={"kind"}))
+    optimizer = getattr(optimizers, kind.__name__.removesuffix("Settings"))(
+        [], **kind().model_dump(exclude={"kind"})
+    )
     assert isinstance(optimizer, optimizers.Optimizer)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from rrn.config import Experiment, Muon, Objective, Segments, Stage, Train
-from rrn.settings import Count, Number, Settings, change, in_words, made, replace
+from rrn.config import Experiment, MuonSettings, Objective, Segments, Stage, Train
+from rrn.settings import Count, Number, Settings, change, create, in_words, replace
 from tests.helpers import load_config
 
 ONE = Objective(learning_rate=0.1)
@@ -56,13 +56,13 @@ def test_settings_do_not_change():
 
 
 def test_what_belongs_to_items_is_given_to_each():
-    train = replace(TRAIN, clip_norm=1.0, num_updates=9, optimizer=Muon(exclude="x"))
+    train = replace(TRAIN, clip_norm=1.0, num_updates=9, optimizer=MuonSettings(exclude="x"))
     objectives = [objective for stage in train.stages for objective in stage.objectives]
     assert [stage.num_updates for stage in train.stages] == [9, 9]
     assert [o.clip_norm for o in objectives] == [1.0] * 3
     assert [o.loss for o in objectives] == ["loss", "loss", "b"]  # the rest is as it was
     again = replace(train, optimizer={"weight_decay": 0.1})
-    assert again.stages[1].objectives[1].optimizer == Muon(exclude="x", weight_decay=0.1)
+    assert again.stages[1].objectives[1].optimizer == MuonSettings(exclude="x", weight_decay=0.1)
     one = Train(
         batch_size=1,
         num_updates=5,
@@ -100,7 +100,7 @@ CHANGES = {
         *("stages[0].segments.max_segments", "3"),
         *(lambda train: train.stages[0].segments, Segments(max_segments=3)),
     ),
-    "kind": ("optimizer", "muon", lambda t: t.stages[0].objectives[0].optimizer, Muon()),
+    "kind": ("optimizer", "muon", lambda t: t.stages[0].objectives[0].optimizer, MuonSettings()),
     "option": ("stages[0].options.exact", "true", lambda t: t.stages[0].options, {"exact": True}),
     "tuple": ("modules", "('encoder',)", lambda t: t.stages[0].objectives[0].modules, ("encoder",)),
 }
@@ -161,8 +161,8 @@ def test_settings_of_a_file_are_checked():
         sizes: tuple[int, ...] = (1,)
         weight: Number = 0.0
 
-    assert made(Model, {"weight": 1}, "model").weight == 1.0  # an integer is a number
-    assert error_of(made, Model, {"kind": "huge"}, "model").startswith("model.kind: ")
-    assert error_of(made, Model, {"size": 1}, "model").startswith("model.size: no such field")
-    assert error_of(made, Model, [], "model").startswith("model: ")
-    assert error_of(made, Experiment, {}).startswith("model: ")
+    assert create(Model, {"weight": 1}, "model").weight == 1.0  # an integer is a number
+    assert error_of(create, Model, {"kind": "huge"}, "model").startswith("model.kind: ")
+    assert error_of(create, Model, {"size": 1}, "model").startswith("model.size: no such field")
+    assert error_of(create, Model, [], "model").startswith("model: ")
+    assert error_of(create, Experiment, {}).startswith("model: ")

@@ -11,7 +11,7 @@ from rrn.config import ModelSettings
 from rrn.files.data import PreparedData
 from rrn.files.weights import assign_weights, model_variables
 from rrn.files.weights_file import Weights, read_weights
-from rrn.settings import made
+from rrn.settings import create
 from rrn.tasks import check_schema, create_task, find_task, task_names
 from rrn.tasks.task import Task
 from rrn.variables.reading import module_variables
@@ -86,7 +86,7 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
         if name not in known.model_fields:
             names = ", ".join(known.model_fields)
             raise ValueError(f"{weights.path}: its model has no field {name}; fields are {names}")
-    return made(known, {**fields, **changed}, "model")
+    return create(known, {**fields, **changed}, "model")
 
 
 def saved_data(weights: Weights) -> PreparedData:

@@ -147,7 +147,7 @@ def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable])
       ValueError: an argument that does not fit the variables.
     """
     try:
-        create = getattr(optimizers, type(settings).__name__)
+        create = getattr(optimizers, type(settings).__name__.removesuffix("Settings"))
         return create(variables, **settings.model_dump(exclude={"kind"}))
     except ValueError as error:
         raise ValueError(f"optimizer {settings.kind}: {error}") from None

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rrn import config as settings
-from rrn.config import Constant, Evaluate, Muon
+from rrn.config import Constant, Evaluate, MuonSettings
 from rrn.files.weights_file import read_weights
 from rrn.nn.layers import Linear
 from rrn.settings import Settings
@@ -192,7 +192,7 @@ WRONG = {
         r"stage s: options\.exact: Input should be a valid boolean, got 2",
     ),
     "optimizer's argument": (
-        {"optimizer": Muon(exclude="words")},
+        {"optimizer": MuonSettings(exclude="words")},
         "stage s: optimizer muon: exclude: 'words' is found in none of embedding/table, ",
     ),
     "shared": (

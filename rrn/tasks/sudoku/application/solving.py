@@ -23,7 +23,7 @@ from rrn.files.weights import assign_weights, model_variables
 from rrn.files.weights_file import read_weights
 from rrn.nn.checks import check_sizes
 from rrn.nn.network import RecurrentState
-from rrn.settings import made
+from rrn.settings import create
 from rrn.tasks.sudoku.application import NUM_STEPS
 from rrn.tasks.sudoku.application.boards import (
     Boards,
@@ -118,7 +118,7 @@ class Solver:
     def __init__(self, weights: str | Path, num_steps: int, **fields: Any):
         file = read_weights(weights)
         saved = {**file.attributes.get("model", {}), "compute_dtype": "float32", **fields}
-        self.num_steps, self.task = num_steps, Sudoku(made(Model, saved, f"{weights}: model"))
+        self.num_steps, self.task = num_steps, Sudoku(create(Model, saved, f"{weights}: model"))
         self.segment_steps = math.gcd(num_steps, SEGMENT_STEPS)
         self._guesses = self.task.config.nodes == "candidates"
         self._on_gpu = bool(tf.config.list_logical_devices("GPU"))
