@@ -2,7 +2,7 @@
 
     python -m benchmarks.babi_towers [--devices cpu:2] [--updates 1500]
 
-main.py trains `configs/babi.py:plain` twice for so many updates, with --sync and with --nosync. An
+main.py trains `configs/babi.py` twice, with --sync and with --nosync. An
 update is of one batch either way, so both read as many questions. The two runs take turns: one is
 stopped (SIGSTOP) while the other goes on, so that both meet the same state of a shared machine.
 Rates are of the turns in which both trained, and by processor time as well.
@@ -20,7 +20,9 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import machine, timing
+import numpy as np
+
+from benchmarks import harness
 from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +30,8 @@ TURN_SECONDS = 15.0
 POLL_SECONDS = 0.05
 START_SECONDS = 600.0  # in which a run must have made its first updates
 SETTINGS = {
+    "train.batch_size": 128,
+    "train.learning_rate": 1e-3,
     "model.compute_dtype": "float32",
     "train.log_every_updates": 25,
     "train.validation_examples": 2_000,
@@ -39,14 +43,14 @@ class Run:
 
     def __init__(self, way, arguments):
         self.folder, self.updates = arguments.out / way, arguments.updates
-        self.seconds = self.cpu_seconds = self.counted = 0
+        self.counted = np.zeros(3)  # updates, seconds, processor seconds
         fields = {
             **SETTINGS,
             "train.num_updates": arguments.updates,
             "train.evaluate_every_updates": arguments.updates,
             "evaluate.examples": arguments.examples,
         }
-        command = [sys.executable, "main.py", "--config=configs/babi.py:plain", f"--{way}"]
+        command = [sys.executable, "main.py", "--config=configs/babi.py", f"--{way}"]
         command += [f"--devices={arguments.devices}", f"--workdir={self.folder}"]
         command += [f"--config.{field}={value}" for field, value in fields.items()]
         print(" ".join(command[1:]), flush=True)
@@ -63,12 +67,6 @@ class Run:
         lines = self.lines()
         return lines[-1]["update"] if lines else 0
 
-    def stop(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
     def wait_for_first_updates(self):
         deadline = time.monotonic() + START_SECONDS
         while not self.update():
@@ -79,17 +77,12 @@ class Run:
     def take_turn(self):
         """Goes on for a while: (updates, seconds, processor seconds), None where training ends."""
         before, then, cpu = self.update(), time.monotonic(), self._cpu_seconds()
-        self.go_on()
+        self.process.send_signal(signal.SIGCONT)
         time.sleep(TURN_SECONDS)
         if self.update() >= self.updates or self.process.poll() is not None:
             return None
-        self.stop()
+        self.process.send_signal(signal.SIGSTOP)
         return self.update() - before, time.monotonic() - then, self._cpu_seconds() - cpu
-
-    def count(self, updates, seconds, cpu_seconds):
-        self.counted += updates
-        self.seconds += seconds
-        self.cpu_seconds += cpu_seconds
 
     def _cpu_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as file:
@@ -97,18 +90,17 @@ class Run:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def result(self):
-        """What the run has measured and reached."""
-        config = json.loads((self.folder / "config.json").read_text())
-        questions = self.counted * config["train"]["batch_size"]
+        """What the run has measured and reached, by the columns of the table."""
         lines = self.lines()
+        batch_size = json.loads((self.folder / "config.json").read_text())["train"]["batch_size"]
         metrics = json.loads((self.folder / "results.json").read_text())["metrics"]
+        updates, seconds, cpu_seconds = self.counted
         return {
-            "questions": questions,
-            "questions_per_second": questions / self.seconds,
-            "questions_per_cpu_second": questions / self.cpu_seconds,
+            "questions/s": updates * batch_size / seconds,
+            "by processor time": updates * batch_size / cpu_seconds,
             "staleness": sum(line.get("staleness", 0) for line in lines) / len(lines),
-            "staleness_max": max(line.get("staleness_max", 0) for line in lines),
-            "metrics": metrics,
+            "largest": max(line.get("staleness_max", 0) for line in lines),
+            "mean error, %": metrics["error/mean"],
         }
 
 
@@ -126,32 +118,21 @@ def main():
         for way in ("sync", "nosync"):
             runs[way] = Run(way, arguments)
             runs[way].wait_for_first_updates()
-            runs[way].stop()
+            runs[way].process.send_signal(signal.SIGSTOP)
         while all(turns := [run.take_turn() for run in runs.values()]):
             for run, turn in zip(runs.values(), turns, strict=True):
-                run.count(*turn)
+                run.counted += np.array(turn)
         for run in runs.values():
-            run.go_on()
+            run.process.send_signal(signal.SIGCONT)
             run.process.wait()
     finally:
         for run in runs.values():
             run.process.kill()
     results = {way: run.result() for way, run in runs.items()}
-    timing.write_json(arguments.out / "results.json", results)
-    print(machine.hardware())
-    columns = ["", "questions/s", "by processor time", "staleness", "largest", "mean error, %"]
-    rows = [
-        [
-            f"--{way}",
-            f"{result['questions_per_second']:.0f}",
-            f"{result['questions_per_cpu_second']:.0f}",
-            f"{result['staleness']:.2f}",
-            result["staleness_max"],
-            f"{result['metrics']['error/mean']:.1f}",
-        ]
-        for way, result in results.items()
-    ]
-    timing.print_table(columns, rows)
+    harness.write_json(arguments.out / "results.json", results)
+    print(harness.hardware())
+    rows = [[f"--{way}", *(f"{v:.2f}" for v in row.values())] for way, row in results.items()]
+    harness.print_table(["", *results["sync"]], rows)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,19 @@
 """The training steps of Pretty-CLEVR and of the ages against the plain formulation.
 
 Both have the same model and the same questions, and are run interleaved. Or it lists their longest
-kernels, or the memory that each way takes.
+kernels.
 
     python -m benchmarks.objects_step [--tasks pretty_clevr ages] [--batch_sizes 512 128]
-        [--compiled off|on|both] [--profile | --memory] [--seconds N] [--json FILE]
+        [--compiled off|on|both] [--profile] [--json FILE]
 
 The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
 compiled TensorFlow function too. Scenes and trees are random numbers, which cost what others cost.
-The columns are those of `benchmarks.sudoku_step`. rrn's Pretty-CLEVR writes no tensor on edges, so
-that it has no bytes to be counted.
 """
-
-import functools
 
 import numpy as np
 import tensorflow as tf
 
 from benchmarks import harness
-from benchmarks.timing import Case
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn.config import replace
@@ -33,8 +28,6 @@ TASKS = {
 }
 FORMULATIONS = "plain", "rrn", "general"
 MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
-HIDDEN = 128
-NODES, EDGES = 8, 56  # of a question
 NUM_STEPS = {"pretty_clevr": 4, "ages": 8}
 
 
@@ -68,8 +61,7 @@ def random_arrays(number=100):
     }
 
 
-def training_step(name, mode, batch_size, compiled):
-    """A training step of the task `name`, a function of anything."""
+def case(name, batch_size, num_steps, mode, compiled):
     formulation, dtype = mode.split()
     create_task, configs = TASKS[name]
     fields = {"model": {"compute_dtype": dtype}, "train": {"batch_size": batch_size}}
@@ -83,68 +75,21 @@ def training_step(name, mode, batch_size, compiled):
             harness.take_the_general_path(task.network.rrn)
         return task
 
-    return harness.training_step(create, config, random_arrays(), compiled)
+    def make():
+        return harness.training_step(create, config, random_arrays(), compiled)
+
+    mode = f"{name} {mode}"
+    return harness.Case(mode, make, batch_size, num_steps, compiled, dtype, units=batch_size)
 
 
-def product_operations(name, formulation):
-    """Multiplications and additions of the network's products in one question's training step.
-
-    Forward and backward; the backward pass has two products for each one forward.
-    """
-    h, square, steps = HIDDEN, HIDDEN**2, NUM_STEPS[name]
-    if name == "pretty_clevr":  # one hidden layer, no LSTM
-        once = NODES * (42 * h + square)
-        readout = square + 16 * h
-        plain_edges, plain_nodes = (2 * h + 1) * h + square, 4 * square
-        own_edges, own_nodes = 0, 5 * square
-    else:
-        once = NODES * (127 * h + 3 * square)
-        readout = 3 * square + 100 * h
-        plain_edges, plain_nodes = 5 * square, 5 * square + 8 * square
-        # Linear layers in a row are one, and the first step's LSTM state is zero.
-        own_edges, own_nodes = 2 * square, (5 + 4 + 4 * (1 - 1 / steps)) * square
-    if formulation == "plain":
-        on_edges, on_nodes = plain_edges, plain_nodes
-    elif formulation == "general":  # of the message function nothing is on nodes
-        on_edges, on_nodes, once = plain_edges, own_nodes - 2 * square, once + NODES * square
-    else:
-        on_edges, on_nodes, once = own_edges, own_nodes, once + NODES * square
-    return 2 * 3 * (steps * (EDGES * on_edges + NODES * on_nodes + readout) + once)
-
-
-def edge_bytes(name, formulation, dtype):
-    """The least bytes of an edge in a step; None where nothing is written on edges."""
-    distances, layers = (1, 1) if name == "pretty_clevr" else (0, 3)
-    if formulation != "rrn":
-        return harness.plain_edge_bytes(2 * HIDDEN + distances, HIDDEN, layers, dtype)
-    return None if layers == 1 else harness.own_edge_bytes(HIDDEN, layers, dtype)
-
-
-def case(name, batch_size, num_steps, mode, compiled):
-    formulation, dtype = mode.split()
-    of_edge = edge_bytes(name, formulation, dtype)
-    return Case(
-        f"{name} {mode}",
-        lambda: training_step(name, mode, batch_size, compiled),
-        batch_size,
-        num_steps,
-        compiled,
-        dtype,
-        units=batch_size,
-        operations=batch_size * product_operations(name, formulation),
-        bytes_moved=of_edge and batch_size * num_steps * EDGES * of_edge,
-    )
-
-
-def group(name, batch_size, arguments):
+def group(name, size, arguments):
     """A table's title and cases."""
-    of_batch = functools.partial(case, name, batch_size)
     variants = harness.variants(arguments, [NUM_STEPS[name]])
-    return f"{name} training step, batch {batch_size}", [of_batch(*v) for v in variants]
+    return f"{name} training step, batch {size}", [case(name, size, *v) for v in variants]
 
 
 def main():
-    parser = harness.argument_parser(__doc__, MODES, [512, 128], None, 16)
+    parser = harness.argument_parser(__doc__, 16, MODES, [512, 128])
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     arguments = parser.parse_args()
     groups = [
@@ -152,7 +97,7 @@ def main():
         for name in arguments.tasks
         for batch_size in arguments.batch_sizes
     ]
-    harness.run(__spec__.name, groups, "questions", arguments)
+    harness.run(groups, "questions", arguments)
 
 
 if __name__ == "__main__":

@@ -27,9 +27,14 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import machine, timing
+from matplotlib.figure import Figure
+
+from benchmarks import harness
 from benchmarks.parameter_servers_sockets import tcp_bytes
+from rrn.distribute import plan_placement
+from rrn.files.data import read_prepared
 from rrn.settings import change
+from rrn.tasks import create_task
 from rrn.training.workdir import Workdir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,7 +48,6 @@ SETTINGS = {
 # Some minutes on two cores.
 UPDATES = {"mnist_cnn": 1000, "mnist_cnn:article": 1200, "vgg19": 200, "vgg19:quick": 700}
 POLL_SECONDS = 0.02
-OUTSIDE = {"fontsize": "small", "loc": "center left", "bbox_to_anchor": (1.01, 0.5)}  # legends
 NEVER = 10**9  # the study ends a run with SIGINT, when it has seen enough
 
 
@@ -56,7 +60,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and the run with it
     arguments.out.mkdir(parents=True)
     study = {
-        "hardware": machine.hardware(),
+        "hardware": harness.hardware(),
         "workers": arguments.workers,
         "ps": arguments.ps,
         "sync": arguments.sync,
@@ -71,7 +75,7 @@ def main():
         for policy in arguments.policies:
             flags = cluster_flags(policy, model["batch_size"], updates, arguments)
             model["runs"][policy] = train(name, settings, flags, arguments, policy, updates)
-            timing.write_json(arguments.out / "results.json", study)  # a run may take long
+            harness.write_json(arguments.out / "results.json", study)  # a run may take long
     (arguments.out / "table.md").write_text(report(study))
     print(report(study))
     for name, figure in figures(study).items():
@@ -102,14 +106,7 @@ def parse_arguments():
 
 
 def describe_model(model, changes):
-    """{"batch_size", "settings", "notes" of its data, "variables": [[name, shape, bytes]]}.
-
-    changes: of the study's settings, {field: value}.
-    """
-    from rrn.distribute import plan_placement
-    from rrn.files.data import read_prepared
-    from rrn.tasks import create_task
-
+    """{"batch_size", "settings", "notes" of its data, "variables": [[name, shape, bytes]]}."""
     settings = SETTINGS[model] | {
         "model.compute_dtype": "bfloat16",
         "train.log_every_updates": 5,
@@ -274,49 +271,24 @@ def _end(run):
 
 def figures(study):
     """Draws figures by name: bytes by server, and curves over time, a row for each model."""
-    from matplotlib.figure import Figure  # only drawing needs it
-
     count = len(study["models"])
-    drawn = {
-        "bytes": Figure(figsize=(8, 3.2 * count), layout="constrained"),
-        "curves": Figure(figsize=(10, 3.2 * count), layout="constrained"),
-    }
-    bars = drawn["bytes"].subplots(count, 2, squeeze=False)
-    curves = drawn["curves"].subplots(count, 2, squeeze=False)
+    names = ("bytes", "curves")
+    drawn = {name: Figure(figsize=(10, 3.2 * count), layout="constrained") for name in names}
+    bars, curves = (drawn[name].subplots(count, 2, squeeze=False) for name in names)
     for row, (name, model) in enumerate(study["models"].items()):
-        for axes, way in zip(bars[row], ("sent", "received"), strict=True):
-            draw_bytes(axes, model["runs"], way)
-            axes.set_title(f"{name}: {way} for an update", fontsize="medium")
-        axes.legend(**OUTSIDE)
-        of_batches = {"loss": ("loss", 1), "accuracy": ("right answers, %", 100)}
-        for axes, (metric, (label, factor)) in zip(curves[row], of_batches.items(), strict=True):
-            for policy, run in model["runs"].items():
-                seconds, values = zip(
-                    *((p["seconds"], factor * p[metric]) for p in run["curve"]), strict=True
-                )
-                axes.plot(seconds, values, label=policy.replace("_", " "))
-            axes.set_title(f"{name}, training batches", fontsize="medium")
-            axes.set(xlabel="seconds", ylabel=label)
-        axes.legend(**OUTSIDE)
+        for policy, run in model["runs"].items():
+            points = run["curve"]
+            for axes, way in zip(bars[row], ("sent", "received"), strict=True):
+                for number, server in enumerate(run["servers"]):
+                    label = f"{policy.replace('_', ' ')}\n{number}"
+                    axes.bar(label, server[way] / 1e6, color=f"C{number}")
+                axes.set(title=f"{name}: {way} for an update", ylabel="MB")
+            for axes, metric in zip(curves[row], ("loss", "accuracy"), strict=True):
+                seconds = [point["seconds"] for point in points]
+                axes.plot(seconds, [point[metric] for point in points], label=policy)
+                axes.set(title=f"{name}, training batches", xlabel="seconds", ylabel=metric)
+        curves[row][1].legend(fontsize="small")
     return drawn
-
-
-def draw_bytes(axes, runs, way):
-    """Bars of every policy's servers, as measured, and lines at the computed bytes."""
-    place, ticks = 0, []
-    for policy, run in runs.items():
-        ticks.append((place + (len(run["servers"]) - 1) / 2, policy.replace("_", " ")))
-        for number, server in enumerate(run["servers"]):
-            first = len(ticks) == 1  # the others' labels would be the same
-            label = f"server {number}" if first else None
-            axes.bar(place, server[way] / 1e6, color=f"C{number}", label=label)
-            label = "computed" if first and number == 0 else None
-            line = server["computed"] / 1e6, place - 0.45, place + 0.45
-            axes.hlines(*line, color="black", label=label)
-            place += 1
-        place += 1
-    axes.set_xticks(*zip(*ticks, strict=True))
-    axes.set_ylabel("MB")
 
 
 if __name__ == "__main__":

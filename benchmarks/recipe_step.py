@@ -1,18 +1,15 @@
 """An update of each stage of some recipes, in turn, as training makes it; or its longest kernels.
 
     python -m benchmarks.recipe_step configs/babi.py:quick [FILE:VARIANT ...] [--repeats N]
-        [--config.FIELD=VALUE ...] [--profile] [--seconds N] [--json FILE]
+        [--config.FIELD=VALUE ...] [--profile] [--json FILE]
 
-The columns are those of `benchmarks.sudoku_step`, without counts of operations. Batches are made
-before. Changes of fields are of all recipes.
+Changes of fields are of all recipes.
 """
 
-import argparse
 import functools
 import sys
 
 from benchmarks import harness
-from benchmarks.timing import Case
 from rrn.config import replace
 from rrn.config_file import read_config, split_arguments
 from rrn.files.data import read_prepared
@@ -30,7 +27,9 @@ def case(name, config, stage, data, batches):
         return harness.training_step(create, config, data.arrays("train"), compiled, batches)
 
     size, dtype = config.train.batch_size, config.model.compute_dtype
-    return Case(f"{name} {stage.name}", make, size, compiled=compiled, dtype=dtype, units=size)
+    return harness.Case(
+        f"{name} {stage.name}", make, size, compiled=compiled, dtype=dtype, units=size
+    )
 
 
 def cases(name, changes, batches):
@@ -41,16 +40,11 @@ def cases(name, changes, batches):
 
 def main():
     others, changes = split_arguments(sys.argv[1:])
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = harness.argument_parser(__doc__, 16)
     parser.add_argument("recipes", nargs="+", metavar="FILE:VARIANT")
-    parser.add_argument("--repeats", type=int, default=16, help="timed updates of every stage")
-    parser.add_argument("--profile", action="store_true", help="the longest kernels, not times")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="a limit")
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.set_defaults(memory=False, peak_memory_of=None)
     arguments = parser.parse_args(others)
     found = [c for name in arguments.recipes for c in cases(name, changes, arguments.repeats)]
-    harness.run(__spec__.name, [("Updates of recipes", found)], "examples", arguments)
+    harness.run([("Updates of recipes", found)], "examples", arguments)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,10 @@ import argparse
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import machine, timing
+from benchmarks import harness
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import read_files
-from rrn.tasks.sudoku.application.boards import is_solution, likeliest
-from rrn.tasks.sudoku.application.solving import BATCH, Solver, find_weights
+from rrn.tasks.sudoku.solving import BATCH, Solver, is_solution, likeliest
 
 WRONG_OF_SURE = 1e-4
 
@@ -38,7 +37,7 @@ def think(solver, puzzles):
         segments = []
         for _ in range(solver.num_steps // solver.segment_steps):
             beliefs, state = segment(boards, state)
-            digits, confidence = likeliest(beliefs.numpy()[: len(part)])
+            digits, confidence = likeliest(beliefs[: len(part), :, -1].numpy())
             segments.append((is_solution(part, digits), confidence.min(axis=1)))
         batches.append([np.stack(values) for values in zip(*segments, strict=True)])
         progress.show(min(start + BATCH, len(puzzles)))
@@ -64,35 +63,19 @@ def rows_of(solver, solved, least, confidence):
         rows.append(
             {
                 "steps": number * solver.segment_steps,
-                "solved": float(now.mean()),
-                "solved_by_then": float(solved[:number].any(axis=0).mean()),
-                "sure": float(sure.mean()),
-                "sure_and_wrong": int((sure & ~now).sum()),
+                "solved, %": round(100 * now.mean(), 1),
+                "solved by then, %": round(100 * solved[:number].any(axis=0).mean(), 1),
+                "sure, %": round(100 * sure.mean(), 1),
+                "sure and wrong": int((sure & ~now).sum()),
             }
         )
     return rows
 
 
-def draw(path, rows):
-    """Draws the boards solved over the steps."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.subplots()
-    steps = [row["steps"] for row in rows]
-    for name, label in (("solved", "at this step"), ("solved_by_then", "at this step or before")):
-        axes.plot(steps, [100 * row[name] for row in rows], marker="o", label=label)
-    axes.set(xlabel="steps", ylabel="boards solved, %", xscale="log", ylim=(0, 101))
-    axes.set_xticks(steps, steps)
-    axes.legend()
-    figure.savefig(path, dpi=150)
-
-
 def read_puzzles(path, count):
     """Some puzzles of a list, drawn; all if count is 0."""
     puzzles = read_files([path]).digits.astype(np.int32)
-    chosen = np.random.default_rng(0).permutation(len(puzzles))
-    return puzzles[chosen[: count or None]]
+    return np.random.default_rng(0).permutation(puzzles)[: count or None]
 
 
 def main():
@@ -103,30 +86,20 @@ def main():
     parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--confidence", type=float, default=0.99)
-    parser.add_argument("--figure", help="draw the shares into this file")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
-    solver = Solver(find_weights(arguments.weights), arguments.steps, compute_dtype="bfloat16")
+    solver = Solver(arguments.weights, arguments.steps, compute_dtype="bfloat16")
     confidence = arguments.confidence
     if arguments.calibrate:
         others = read_puzzles(arguments.calibrate, arguments.count)
         confidence = calibrated(*(values[-1] for values in think(solver, others)))
     puzzles = read_puzzles(arguments.puzzles, arguments.count)
     rows = rows_of(solver, *think(solver, puzzles), confidence)
-    print(machine.hardware())
+    print(harness.hardware())
     print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
-    cells = [
-        [f"{row['steps']}"]
-        + [f"{100 * row[name]:.1f}" for name in ("solved", "solved_by_then", "sure")]
-        + [f"{row['sure_and_wrong']}"]
-        for row in rows
-    ]
-    headings = ["steps", "solved, %", "solved by then, %", "sure, %", "sure and wrong"]
-    timing.print_table(headings, cells)
-    figures = {"hardware": machine.hardware(), "confidence": confidence, "rows": rows}
-    timing.write_json(arguments.json, figures)
-    if arguments.figure:
-        draw(arguments.figure, rows)
+    harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
+    figures = {"hardware": harness.hardware(), "confidence": confidence, "rows": rows}
+    harness.write_json(arguments.json, figures)
 
 
 if __name__ == "__main__":

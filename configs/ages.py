@@ -1,21 +1,18 @@
 """Age arithmetic (Palm et al., arXiv 1711.08028).
 
     python -m data_prep ages --out data/ages.h5
-    python main.py --config configs/ages.py --devices 0,1,2,3
+    python main.py --config configs/ages.py:VARIANT
 
-The paper: up to 10 million updates; no published figures could be found. These settings have not
-been run to their end here.
+The paper trains for up to 10 million updates; no published results could be found.
 
-Variants; accuracy in percent at distances from 0 on, one seed:
-  cpu    Our own recipe, in stages with 3, 5, then 8 people:
-         100.0 100.0 100.0 100.0 99.9 100.0 99.9 99.2 of the test questions, after 185 minutes of 2
-         cores of an AMD EPYC without AVX-512, partly beside other work, --devices cpu:2.
-  gpu    The same stages with 1,024 questions in an update, in 13,000 updates:
-         100.0 100.0 100.0 100.0 100.0 100.0 100.0 99.8 of the test questions, after 3.9 minutes of
-         one NVIDIA H200, beside two other trainings, --devices 0. `pretrained/ages.h5`.
-  quick  Shorter stages, with 4 steps at most: 100 100 99.4 63.1 14.5 of the validation questions,
-         after 20 minutes of 2 cores.
-  test   20 updates of 16 questions, to see in less than a minute whether everything runs.
+    VARIANT  accuracy at distances 0 to 7, %                    time, hardware (one seed)
+             the paper's settings                               not run to their end here
+    cpu      100.0 100.0 100.0 100.0 99.9 100.0 99.9 99.2       185 minutes, 2 cores, AMD EPYC
+    gpu      100.0 100.0 100.0 100.0 100.0 100.0 100.0 99.8     3.9 minutes, one NVIDIA H200
+    quick    100 100 99.4 63.1 14.5, validation, 4 steps        20 minutes, 2 cores
+    test     20 updates                                         less than a minute
+
+`cpu` and `gpu` have stages with 3, 5, then 8 people. `pretrained/ages.h5` is of `gpu`.
 """
 
 from typing import Any
@@ -74,14 +71,14 @@ def ours() -> Experiment:
 
 
 def of_people(people: int, steps: int, **fields: Any) -> Stage:
-    """A stage with questions about so many people."""
+    """A stage with questions about `people` people."""
     (stage,) = ours().train.stages
     options = {"num_people": people, "num_steps": steps}
     return replace(stage, **{"name": f"people_{people}", "options": options, **fields})
 
 
 def cpu() -> Experiment:
-    """With 8 people the rate falls to zero twice."""
+    """With 8 people the learning rate decays to zero twice."""
     stages = (
         of_people(3, 3, num_updates=3_000),
         of_people(5, 5, num_updates=4_500, learning_rate=2e-3),
@@ -92,7 +89,7 @@ def cpu() -> Experiment:
 
 
 def gpu() -> Experiment:
-    """As cpu, with four times its questions in an update."""
+    """`cpu` with four times as many questions in an update."""
     stages = (
         of_people(3, 3, num_updates=2_000),
         of_people(5, 5, num_updates=3_000, learning_rate=2e-3),

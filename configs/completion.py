@@ -2,24 +2,22 @@
 
     python -m data_prep pretty_clevr --scenes 20000,1000,1000 --images 128 \
         --out data/pretty_clevr_128.h5
-    python main.py --config configs/completion.py --devices 0,1,2,3
+    python main.py --config configs/completion.py:VARIANT
 
-First the completion network alone is trained by its reconstruction loss, then the discriminators
-alone, then both, each by its own loss on the same batch. Numbers of updates, batch and widths are
-the publication's; its images are photographs of 256 x 256, ours are drawn scenes of 128 x 128.
-These settings have not been run to their end here.
+First the completion network is trained by its reconstruction loss, then the discriminators, then
+both, each by its own loss on the same batch. Numbers of updates, batch and widths are the
+publication's; its images are photographs of 256 x 256, these are drawn scenes of 128 x 128.
 
-Variants; each result is of the test split, within the hole, after all stages:
-  quick   64 x 64, a fourth of the width: L1 0.0206, PSNR 19.37 dB (of filling with the nearest
-          pixel 0.0285 and 16.93), after 6.5 and 8 minutes in two runs on 2 cores of an AMD EPYC.
-          python -m data_prep pretty_clevr --scenes 10000,500,1000 --images 64 \
-              --out data/pretty_clevr_64.h5
-  digits  28 x 28, grey, a fourth of the width: L1 0.095, PSNR 13.8 dB (nearest pixel: 0.191 and
-          8.1) on rendered digits, one seed.
-          python -m data_prep mnist --rendered --out data/mnist.h5
-  full_loss  As digits, but in the third stage one loss, "full", trains all variables: L1 0.111 and
-          13.9 dB, where digits had 0.096 and 13.8 in a run beside it (docs/guide/stages.md).
-  test    Three updates of each stage on the images of quick, to see whether everything runs.
+    VARIANT    within the hole: L1, PSNR (nearest pixel)   time, hardware (one seed)
+               the publication's settings                  not run to their end here
+    quick      0.0206, 19.37 dB (0.0285, 16.93 dB)         6.5 minutes, 2 cores, AMD EPYC
+    digits     0.095, 13.8 dB (0.191, 8.1 dB)              not measured
+    full_loss  0.111, 13.9 dB; one loss in stage 3         not measured
+    test       three updates of each stage                 less than a minute
+
+    python -m data_prep pretty_clevr --scenes 10000,500,1000 --images 64 \
+        --out data/pretty_clevr_64.h5                                         (quick, test)
+    python -m data_prep mnist --rendered --out data/mnist.h5                  (digits, full_loss)
 """
 
 from rrn.config import (

@@ -20,7 +20,7 @@ MODULES = {
     "nn.node_updates": ["NodeUpdate"],
     "nn.sentences": ["SentenceEncoder", "prefix_tree"],
     "models.saved": ["load", "summary"],
-    "tasks.sudoku.application.solving": ["solve_sudoku"],
+    "tasks.sudoku.solving": ["solve_sudoku"],
 }
 __all__ = [name for names in MODULES.values() for name in names]  # pyright: ignore
 

@@ -6,13 +6,14 @@ Needs no TensorFlow.
 import importlib.util
 import os
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from rrn.config import Experiment, replace
-from rrn.data_prep import failures
+from rrn.data_prep.failures import words_of
 from rrn.settings import change, in_words
 
 PACKAGE = Path(__file__).resolve().parent
@@ -137,8 +138,14 @@ def _execute(name):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a config file may raise anything, and may want to exit
-        place = failures.find_place(error, f"{PACKAGE}{os.sep}")
-        where = f" (raised in {place})" if place else ""
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if os.path.realpath(frame.filename) == os.path.realpath(path)
+        ]
+        if isinstance(error, SyntaxError):
+            lines.append(error.lineno)
+        where = f" (raised in {path}:{lines[-1]})" if lines else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error
     return config
 
@@ -146,5 +153,5 @@ def _execute(name):
 def _what(error):
     if isinstance(error, ValidationError):
         return f"{error.title}: {in_words(error)}"
-    lines = failures.words_of(error).strip().splitlines()
+    lines = words_of(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__

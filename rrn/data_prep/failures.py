@@ -10,7 +10,6 @@ import io
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +17,6 @@ from typing import NoReturn
 # ArithmeticError: a number that is not finite, or too large for what takes it. ValueError: the
 # project's own errors, and those of JSON and Unicode.
 FORESEEN = (ArithmeticError, EOFError, MemoryError, OSError, ValueError)
-STANDARD_LIBRARY = os.path.dirname(os.__file__)
 AGAIN = "free some space there, and give the same command again"
 MOST = 1_000_000  # of whatever an option counts: examples, stories, scenes, digits or puzzles
 
@@ -33,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def number(least: int = 1, most: int = MOST) -> Callable[[str], int]:
-    """Makes the type of an option that is a whole number within limits."""
+    """Makes the type of an option: a whole number from `least` to `most`."""
 
     def parse(text):
         if not re.fullmatch(r"-?[0-9]{1,18}", text) or not least <= int(text) <= most:
@@ -47,7 +45,7 @@ SEED = number(0, 10**18)
 
 
 def numbers(count: int) -> Callable[[str], tuple[int, ...]]:
-    """Makes the type of an option that is several numbers, with commas between them."""
+    """Makes the type of an option: several numbers with commas between them."""
 
     def parse(text):
         if len(parts := text.split(",")) != count:
@@ -58,7 +56,7 @@ def numbers(count: int) -> Callable[[str], tuple[int, ...]]:
 
 
 def out_file(text: str) -> Path:
-    """The type of the option `--out`: a file that can be written, so that no work is in vain."""
+    """The type of the option `--out`: a file that can be written, so that no work is lost."""
     path = Path(text)
     if path.exists() and not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: expected a regular file or a new one")
@@ -131,26 +129,3 @@ def exit_status(command: Callable[[], object], verbose: bool = False) -> int:
         print(line, file=sys.stderr)
         return 1
     return 0
-
-
-def find_place(error: BaseException, outside: str) -> str | None:
-    """Says where a user's Python file has failed.
-
-    Args:
-      outside: the folder of the program that executes it, whose files do not count.
-
-    Returns:
-      "FILE:LINE", the innermost of the errors' places that is in no installed package; None if
-      there is none.
-    """
-    raised: BaseException | None = error
-    while raised is not None:
-        places = [(f.filename, f.lineno) for f in traceback.extract_tb(raised.__traceback__)]
-        if isinstance(raised, SyntaxError):
-            places.append((raised.filename or "<unknown>", raised.lineno))
-        for path, line in reversed(places):
-            installed = path.startswith(("<", STANDARD_LIBRARY)) or "site-packages" in path
-            if not path.startswith(outside) and not installed:
-                return f"{path}:{line}"
-        raised = raised.__cause__ or raised.__context__
-    return None

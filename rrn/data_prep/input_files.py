@@ -26,13 +26,13 @@ def is_url(source: str) -> bool:
 
 
 def locate(source: str, download_folder: Path, sha256: str | None = None) -> Path:
-    """Returns the local archive or folder that `source` names.
+    """Returns the local file or folder that `source` names.
 
     A URL is downloaded into `download_folder`, unless a file of its name is there.
 
     Args:
-      source: path of an archive or a folder, or an http or https URL of an archive.
-      sha256: the checksum (64 hexadecimal digits) that the archive must have, if known.
+      source: a path, or an http or https URL of a file.
+      sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
 
     Raises:
       DataError: there is no such file, the checksum differs, or the download failed.
@@ -45,24 +45,14 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
         if not path.exists():
             return download(source, path, sha256)
         print(f"{path}: is there, and read; without it {source} is downloaded")
-    check_input(path)
-    if sha256 and path.is_dir():
-        raise DataError(f"{source}: a folder has no checksum; leave out --sha256 {sha256}")
+    if not (path.is_file() or path.is_dir()):  # a device or a pipe might have no end
+        what = "a device or a pipe" if path.exists() else "no such file or folder"
+        raise DataError(f"{path}: {what}; expected a file, a folder or a URL")
     if sha256:
+        if path.is_dir():
+            raise DataError(f"{source}: a folder has no checksum; leave out --sha256 {sha256}")
         _verify(path, path, sha256)
     return path
-
-
-def check_input(path: Path) -> None:
-    """Refuses what is neither a file nor a folder, such as a pipe: it might have no end.
-
-    Raises:
-      DataError: it is neither; the message names it.
-    """
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
-    if not (path.is_file() or path.is_dir()):
-        raise DataError(f"{path}: a device or a pipe; expected a file or a folder")
 
 
 def checksum(path: Path) -> str:
@@ -80,7 +70,7 @@ def read_file(path: Path) -> bytes:
     """Returns the bytes of a file, uncompressed if its name ends with .gz.
 
     Raises:
-      DataError: a .gz file is cut short, damaged or another kind of file.
+      DataError: a .gz file is damaged.
     """
     data = path.read_bytes()
     if path.suffix != ".gz":
@@ -95,14 +85,14 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Reads the wanted files of a gzip-compressed tar archive or of a folder, in one pass.
 
     Args:
-      wanted: says by a file's name whether to read it. Names are as in the archive. Names in a
-        folder start with the folder's own name, as they would in an archive made from it.
+      wanted: says by a file's name whether to read it. Names in a folder start with the folder's
+        own name, as they would in an archive made from it.
 
     Returns:
       The files' bytes by name.
 
     Raises:
-      DataError: the file is no such archive, or it is cut short or damaged.
+      DataError: the file is no such archive, or it is damaged.
     """
     if path.is_dir():
         root = path.resolve()

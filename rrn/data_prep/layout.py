@@ -20,8 +20,8 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
     """Compares names, dtypes and shapes with a layout; returns what was verified.
 
     Raises:
-    DataError: a dataset is missing or too much, or has another dtype or shape; or there are no
-      examples for training or validation.
+      DataError: a dataset is missing, too much, or of another dtype or shape; or there are no
+        examples for training or validation.
     """
     wanted = {
         name.format(split=split): (split if "{split}" in name else "", *rest)
@@ -65,14 +65,10 @@ def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) 
 
 
 def check_all(name: str, right: np.ndarray | np.bool_, array: np.ndarray, expected: str) -> None:
-    """Refuses an array in which something is wrong.
+    """Refuses an array with a wrong entry, which the `DataError` names.
 
     Args:
       right: whether an entry is right, for all of them or for the rows of `array`.
-      expected: what is right, for the message.
-
-    Raises:
-      DataError: something is wrong; the message names the first wrong entry.
     """
     if not right.all():
         place = np.unravel_index(right.argmin(), right.shape)
@@ -82,9 +78,5 @@ def check_all(name: str, right: np.ndarray | np.bool_, array: np.ndarray, expect
 
 
 def is_permutation(rows: np.ndarray) -> np.ndarray:
-    """Returns which rows hold each of the numbers 0 to their length - 1 once.
-
-    Args:
-      rows: [..., length] integers.
-    """
+    """Returns which rows of [..., length] integers hold each of 0 to length - 1 once."""
     return (np.sort(rows, axis=-1) == np.arange(rows.shape[-1])).all(axis=-1)

@@ -7,11 +7,10 @@ import time
 class Progress:
     """Shows on stderr how much is done, how fast it goes, and the time left.
 
-    A line is shown at most every half second on a terminal, and every ten seconds in a log. So work
-    that takes less time than that shows nothing.
+    A line comes at most every half second on a terminal, and every ten seconds in a log.
 
     Args:
-      total: the number of its parts; None if it is unknown.
+      total: the number of parts; None if it is unknown.
     """
 
     def __init__(self, what: str, total: int | None) -> None:

@@ -22,12 +22,10 @@ def tune_cpu() -> None:
     """Makes TensorFlow faster on CPUs; must be called before its first operation.
 
     glibc's malloc gives large blocks back to the system, so that most tensors of megabytes begin
-    with thousands of page faults. This process then keeps the memory of freed tensors for the next
-    ones. Where the C library is another one, that is left as it is.
+    with thousands of page faults. With this call it keeps them.
 
-    oneDNN makes code for every shape that it multiplies, and keeps that of the last 1,024 shapes. A
-    batch of stories has other shapes than the one before. With this call oneDNN keeps the code of
-    16,384, unless the environment's ONEDNN_PRIMITIVE_CACHE_CAPACITY says how many.
+    oneDNN makes code for every shape that it multiplies, and keeps that of the last 1,024 shapes;
+    with this call of 16,384, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY says how many.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384")
     if platform.libc_ver()[0] == "glibc":
@@ -66,33 +64,32 @@ def cpu_beside(device: str) -> str:
     return f"/job:{spec.job}/replica:0/task:{spec.task}{CPU}"
 
 
-def _logical_cpus(count):
-    """`count` logical devices on the one CPU; must come before TensorFlow's first operation.
-
-    They share its cores: an operation of one takes no more threads than its share, for small
-    operations of several towers side by side are faster than one after the other on all cores.
-    """
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    configuration = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+def _logical(physical, count, **limits):
+    """`count` logical devices on a physical one; must come before TensorFlow's first operation."""
+    kind = physical.device_type
+    configuration = [tf.config.LogicalDeviceConfiguration(**limits) for _ in range(count)]
     try:
-        tf.config.set_logical_device_configuration(cpu, configuration)
-        if count > 1:
+        tf.config.set_logical_device_configuration(physical, configuration)
+        if kind == "GPU":  # TensorFlow would take all memory of the others
+            tf.config.set_visible_devices(physical, "GPU")
+        elif count > 1:  # small operations of several towers are faster side by side
             threads = max(1, count_cores() // count)
             tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError as error:
-        if len(tf.config.list_logical_devices("CPU")) < count:
+        if len(tf.config.get_logical_device_configuration(physical) or [None]) < count:
             raise ValueError(
-                f"{count} logical CPU devices must be asked for before TensorFlow's first operation"
+                f"{count} logical {kind} devices must be asked for before TensorFlow's first "
+                "operation"
             ) from error
-    return [f"/device:CPU:{i}" for i in range(count)]
+    return [f"/device:{kind}:{i}" for i in range(count)]
+
+
+def _logical_cpus(count):
+    return _logical(tf.config.list_physical_devices("CPU")[0], count)
 
 
 def _first_gpus_memory():
-    """The first GPU's memory, in MiB.
-
-    CUDA's driver is asked, because its first GPU is TensorFlow's: CUDA_VISIBLE_DEVICES has chosen
-    and ordered them. This starts nothing of TensorFlow's.
-    """
+    """The first GPU's memory, in MiB, by CUDA's driver: this starts nothing of TensorFlow's."""
     number, size = ctypes.c_int(), ctypes.c_size_t()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -104,37 +101,6 @@ def _first_gpus_memory():
         or cuda.cuDeviceTotalMem_v2(ctypes.byref(size), number)
     )
     return UNKNOWN_GPU_MIB if failed else size.value // 2**20
-
-
-def _first_gpu(flag, count, gpus):
-    """The first GPU, or with `count` above 1 so many logical devices on it."""
-    if not gpus:
-        hint = f"cpu:{count} gives {count} logical CPU devices" if count > 1 else "cpu is the CPU"
-        raise ValueError(f"--devices={flag}: there is no GPU; {hint}")
-    if count > 1:
-        return _logical_gpus(gpus[0], count)
-    for gpu in gpus:  # TensorFlow wants the same for all
-        _let_memory_grow(gpu)
-    return ["/device:GPU:0"]
-
-
-def _logical_gpus(gpu, count):
-    """`count` logical devices on the first GPU; must come before TensorFlow's first operation.
-
-    Each takes its share of the memory at the start: TensorFlow does not let it grow on a GPU that
-    is split. The other GPUs are hidden, because TensorFlow would take all memory of them.
-    """
-    share = int(GPU_SHARE * _first_gpus_memory()) // count
-    configuration = [tf.config.LogicalDeviceConfiguration(memory_limit=share) for _ in range(count)]
-    try:
-        tf.config.set_logical_device_configuration(gpu, configuration)
-        tf.config.set_visible_devices(gpu, "GPU")
-    except RuntimeError as error:
-        if len(tf.config.get_logical_device_configuration(gpu) or ()) < count:
-            raise ValueError(
-                f"{count} logical GPU devices must be asked for before TensorFlow's first operation"
-            ) from error
-    return [f"/device:GPU:{i}" for i in range(count)]
 
 
 def parse_devices(flag: str) -> list[str]:
@@ -153,20 +119,28 @@ def parse_devices(flag: str) -> list[str]:
       Names such as "/device:GPU:0".
 
     Raises:
-      ValueError: the flag is none of these, names a device twice or a GPU that is not there. The
-        message lists the devices that are there. Or logical devices are asked for too late.
+      ValueError: the flag is none of these, names a device twice or a GPU that is not there, or
+        logical devices are asked for too late.
     """
     physical = tf.config.list_physical_devices("GPU")
-    if match := re.fullmatch(r"gpu(?::([1-9]\d*))?", flag):
-        return _first_gpu(flag, int(match[1] or 1), physical)
-    for gpu in physical:
-        _let_memory_grow(gpu)
     gpus = [gpu.name.replace("physical_device:", "device:") for gpu in physical]
     there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
+    match = re.fullmatch(r"(cpu|gpu)(?::([1-9]\d*))?", flag)
+    kind, count = (match[1], int(match[2] or 1)) if match else ("", 0)
+    if kind == "gpu" and not gpus:
+        hint = f"cpu:{count} gives {count} logical CPU devices" if count > 1 else "cpu is the CPU"
+        raise ValueError(f"--devices={flag}: there is no GPU; {hint}")
+    if kind == "gpu" and count > 1:  # each takes its share now: memory cannot grow on a split GPU
+        limit = int(GPU_SHARE * _first_gpus_memory()) // count
+        return _logical(physical[0], count, memory_limit=limit)
+    for gpu in physical:  # TensorFlow wants the same for all
+        _let_memory_grow(gpu)
+    if kind == "gpu":
+        return gpus[:1]
+    if kind == "cpu" or (flag == "auto" and not gpus):
+        return _logical_cpus(count or 1)
     if flag == "auto":
-        return gpus or _logical_cpus(1)
-    if match := re.fullmatch(r"cpu(?::([1-9]\d*))?", flag):
-        return _logical_cpus(int(match[1] or 1))
+        return gpus
     if not re.fullmatch(r"\d+(,\d+)*", flag):
         raise ValueError(
             f"--devices={flag}: expected auto, cpu, cpu:N, gpu, gpu:N or GPU numbers such as 0,1 "
@@ -188,7 +162,7 @@ def parse_devices(flag: str) -> list[str]:
     return [f"/device:GPU:{number}" for number in numbers]
 
 
-def _let_memory_grow(gpu: tf.config.PhysicalDevice) -> None:
+def _let_memory_grow(gpu):
     """Has TensorFlow take a GPU's memory as it is needed, not all of it at the start."""
     try:
         tf.config.experimental.set_memory_growth(gpu, True)

@@ -11,7 +11,7 @@ from rrn.variables.shapes import known_size
 
 
 def prefix_tree(
-    tokens: tf.Tensor, lengths: tf.Tensor, fixed_shapes: bool = False
+    tokens: tf.Tensor, lengths: tf.Tensor, fixed_shapes: bool = False, multiple: int = 1
 ) -> dict[str, Any]:
     """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
 
@@ -22,6 +22,7 @@ def prefix_tree(
       fixed_shapes: whether every level has as many entries as there are sentences, of which those
         beyond its beginnings mean nothing. Shapes then depend on tokens' shape alone, as XLA needs
         them.
+      multiple: else every level has a multiple of this number of entries.
 
     Returns:
       A dict of
@@ -47,8 +48,8 @@ def prefix_tree(
         beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
         place = tf.tensor_scatter_nd_update(place, inside[:, None], key_place)
         ends = tf.where(t + 1 == lengths, first + place, ends)
-        if fixed_shapes:
-            beginnings = padded(beginnings, tf.size(lengths))
+        number = -(-tf.size(beginnings) // multiple) * multiple
+        beginnings = padded(beginnings, tf.size(lengths) if fixed_shapes else number)
         first += tf.size(beginnings, tf.int64)
         words.append(tf.cast(tf.math.floormod(beginnings, num_words), tf.int32))
         parents.append(tf.cast(beginnings // num_words, tf.int32))

@@ -4,14 +4,17 @@ What is made of a model's outputs to be read is the task's report: see `rrn/task
 """
 
 import abc
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
+from pydantic import create_model
 
 from rrn.config import ModelSettings
+from rrn.settings import Settings
 from rrn.tasks.checks import Range, checked_inputs
 from rrn.variables.random import ExampleRandom, uniform
 from rrn.variables.reading import Variable
@@ -225,3 +228,15 @@ class Task(abc.ABC):
           NotImplementedError: the task has no `predict`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no predict")
+
+
+def options(method: Callable[..., Any]) -> type[Settings]:
+    """Makes settings of what a stage may give to a task's `loss` or `make_batch`.
+
+    These are the arguments that `Task`'s own method does not have, but for a `state`: their types,
+    ranges and defaults.
+    """
+    inherited = *inspect.signature(getattr(Task, method.__name__)).parameters, "state"
+    arguments = inspect.signature(method).parameters.items()
+    fields = {n: (a.annotation, a.default) for n, a in arguments if n not in inherited}
+    return create_model("Options", __base__=Settings, **fields)  # pyright: ignore

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.tasks.inputs import Groups, training_inputs
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Results
 from rrn.training import Request, run
 from rrn.training.state import Sampler, shares_by_error
@@ -41,29 +41,6 @@ def test_results_without_errors_of_groups_are_refused():
     with pytest.raises(ValueError, match=r"error_share above 0: .* have no group_errors"):
         sampler.take(results_of({}))
     assert sampler.shares(0.5, 1.0) == {0: 0.5, 1: 0.5}  # as before
-
-
-def test_draws_have_the_shares_and_are_even_within_a_group():
-    groups = np.array([7, 3, 7, 7, 3, 5] * 2)
-    shares = {3: 0.6, 5: 0.3, 7: 0.1}
-    drawn = Groups(groups).draw(shares, [1, 2], 60_000).numpy()
-    counts = np.bincount(drawn, minlength=12)
-    expected = np.array([shares[g] / np.sum(groups == g) for g in groups]) * 60_000
-    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
-    only = Groups(groups).draw({3: 0.0, 5: 1.0, 7: 0.0}, [1, 2], 100).numpy()
-    assert set(only) == {5, 11}
-
-
-def test_the_batches_of_several_devices_are_those_of_one():
-    task, shares = GroupedLine(), {0: 0.9, 1: 0.1}
-    drawn, groups = [], Groups(task.groups(task.arrays))
-    for num_devices in (1, 3):
-        args = task, task.arrays, 60, num_devices, 0, 5
-        inputs = training_inputs(*args, groups=groups, shares=shares)
-        parts = [next(iter(dataset))["examples"].numpy() for dataset in inputs]
-        drawn.append(np.concatenate(parts))
-    np.testing.assert_array_equal(*drawn)
-    assert np.mean(task.arrays["kind"].numpy()[drawn[0]] == 0) > 0.7
 
 
 def grouped_trainer(first_update=0, **fields):

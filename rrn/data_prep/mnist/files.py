@@ -7,14 +7,11 @@ import numpy as np
 
 from rrn.data_prep import DataError, input_files
 from rrn.data_prep.failures import words_of
-from rrn.data_prep.layout import check_range
-from rrn.data_prep.mnist.digits import SIZE
 
 IDX_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
-Named = tuple[Path | str, np.ndarray]  # where an array is, and the array
 Digits = tuple[np.ndarray, np.ndarray]  # images [digits, 28, 28] and labels [digits], uint8
 
 
@@ -22,42 +19,30 @@ def read(path: Path) -> dict[str, Digits]:
     """Reads the training and the test digits of a folder of the four IDX files, or of an .npz file.
 
     Returns:
-      For "train" and "test", images [digits, 28, 28] and labels [digits], both uint8.
+      For "train" and "test", images and labels, as they are in the files.
 
     Raises:
-      DataError: a file is missing or wrong; the message names it.
+      DataError: a file is missing or damaged, or has not a label for each image.
     """
-    if path.is_dir():
-        members: dict[str, list[Named]] = {
-            split: [(file, _read_idx(file)) for file in (_find(path, name) for name in names)]
-            for split, names in IDX_FILES.items()
-        }
-    else:
-        members = _read_npz(path)
-    return {split: _checked(*images, *labels) for split, (images, labels) in members.items()}
-
-
-def _checked(images_name, images, labels_name, labels):
-    for name, array, shape in ((images_name, images, (SIZE, SIZE)), (labels_name, labels, ())):
-        if array.dtype != np.uint8 or array.ndim == 0 or array.shape[1:] != shape:
+    digits = _read_folder(path) if path.is_dir() else _read_npz(path)
+    for split, (images, labels) in digits.items():
+        if labels.ndim != 1 or images.shape[:1] != labels.shape:
             raise DataError(
-                f"{name}: {array.dtype} {list(array.shape)}; expected uint8 {['N', *shape]}"
+                f"{path}: {split}: labels {list(labels.shape)} for images {list(images.shape)}"
             )
-    if not len(labels):
-        raise DataError(f"{labels_name}: empty; expected at least one digit")
-    if len(images) != len(labels):
-        raise DataError(
-            f"{labels_name}: {len(labels):,} labels for the {len(images):,} images of {images_name}"
-        )
-    check_range(labels_name, labels, 0, 10)
-    return images, labels
+    return digits
 
 
-def _find(folder: Path, name: str) -> Path:
-    for file in (folder / name, folder / f"{name}.gz"):
-        if file.exists():
-            return file
-    raise DataError(f"{folder}: no file {name} there, nor with .gz; MNIST has four files")
+def _read_folder(folder: Path) -> dict[str, Digits]:
+    found = {}
+    for split, names in IDX_FILES.items():
+        paths = [folder / name for name in names]
+        paths = [path if path.exists() else path.with_name(f"{path.name}.gz") for path in paths]
+        for path in paths:
+            if not path.is_file():
+                raise DataError(f"{path}: no such file, nor without .gz; MNIST has four files")
+        found[split] = tuple(map(_read_idx, paths))
+    return found
 
 
 def _read_idx(path: Path) -> np.ndarray:
@@ -74,21 +59,15 @@ def _read_idx(path: Path) -> np.ndarray:
         raise DataError(f"{path}: starts with {start}; expected the bytes {magic.hex(' ')}")
     shape = np.frombuffer(data[4:header].ljust(header - 4, b"\0"), ">u4").tolist()
     if len(data) != header + math.prod(shape):
-        raise DataError(
-            f"{path}: {len(data):,} bytes; expected {header + math.prod(shape):,} by its header;"
-            " it is cut short or damaged: get it again"
-        )
+        size = header + math.prod(shape)
+        raise DataError(f"{path}: {len(data):,} bytes; expected {size:,} by its header")
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape)
 
 
-def _read_npz(path: Path) -> dict[str, list[Named]]:
-    names = {split: (f"x_{split}", f"y_{split}") for split in IDX_FILES}
+def _read_npz(path: Path) -> dict[str, Digits]:
     try:
         with np.load(path) as file:
-            return {
-                split: [(f"{path}, {name}", file[name]) for name in pair]
-                for split, pair in names.items()
-            }
+            return {split: (file[f"x_{split}"], file[f"y_{split}"]) for split in IDX_FILES}
     except Exception as error:  # NumPy and zipfile raise a dozen kinds for a damaged file
         raise DataError(
             f"{path}: {words_of(error)}; expected mnist.npz with x_train, y_train, x_test and "

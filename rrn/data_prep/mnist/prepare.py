@@ -26,7 +26,6 @@ the training digits.
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m data_prep mnist`."""
     origin = parser.add_mutually_exclusive_group(required=True)
     origin.add_argument(
-        "--source", type=Path, metavar="PATH", help="folder of MNIST's four files, or mnist.npz"
+        "--source", metavar="PATH", help="folder of MNIST's four files, or mnist.npz, or its URL"
     )
     origin.add_argument(
         "--rendered", action="store_true", help="render digits in fonts instead; not MNIST"
@@ -84,13 +83,16 @@ def run(args: argparse.Namespace) -> None:
             for index, (split, count) in enumerate(counts)
         }
     else:
-        input_files.check_input(args.source)
-        source, sha256, notes = args.source.name, input_files.checksum(args.source), ""
-        digits = files.read(args.source)
+        path = input_files.locate(args.source, args.out.parent)
+        source, sha256, notes = path.name, input_files.checksum(path), ""
+        digits = files.read(path)
     datasets = split_off_validation(digits, args.valid, args.seed)
     attributes = {"schema": "mnist", "version": 1, "source": source, "sha256": sha256}
     attributes |= {"notes": notes, "seed": args.seed}
-    schema.check(datasets)
+    try:
+        schema.check(datasets)
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None
     hdf5.write(args.out, datasets, attributes)
     for split in SPLITS:
         print(f"{split:8}{len(datasets[f'{split}/label']):12,} digits")

@@ -1,35 +1,25 @@
 """The age task's modules: the network over facts with its readouts, and its initial weights."""
 
 import math
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import tensorflow as tf
-from pydantic import Field
 
 from rrn.config import Dropout, ModelSettings, Size, Steps
 from rrn.data_prep.ages.trees import PEOPLE
 from rrn.nn.layers import MLP
 from rrn.nn.network import RecurrentRelationalNetwork
-from rrn.settings import Number, Settings
+from rrn.settings import Number
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size
 
 SCHEMAS = (("ages", 1),)
 
 
-class LossOptions(Settings):
-    """What a stage may give to `loss`."""
-
-    num_steps: Steps | None = None  # the network's; by default the model's
-    # How many people take part: those nearest to the one whose age is told.
-    num_people: Annotated[int, Field(ge=1, le=PEOPLE)] = PEOPLE
-
-
 class Model(ModelSettings):
     """The network on people and the question; the defaults are the paper's."""
 
     TASK: ClassVar = "ages"
-    LOSS_OPTIONS: ClassVar = LossOptions
 
     hidden_size: Size = 128
     num_steps: Steps = 8

@@ -7,15 +7,19 @@ A fact's features are one-hots: who, whom, which kind of fact, how many years, a
 asks for. In the fact of an age, who and whom are the same.
 """
 
+from typing import Annotated
+
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
+from rrn.config import Steps
 from rrn.files.data import PreparedData
 from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork, Model
 from rrn.tasks.checks import Range
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
 from rrn.variables.shapes import known_size
@@ -98,13 +102,17 @@ class Ages(Task):
         batch: Batch,
         random: ExampleRandom,
         training: bool,
-        num_steps: int | None = None,
-        num_people: int = PEOPLE,
+        num_steps: Steps | None = None,
+        num_people: Annotated[int, Field(ge=1, le=PEOPLE)] = PEOPLE,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
         Training adds `auxiliary_loss` times a second loss, which is small if the ages of a fact's
         two people can be read from the fact's state; see the method `auxiliary_loss`.
+
+        Args:
+          num_steps: by default the model's.
+          num_people: how many take part: those nearest to the one whose age is given.
 
         Returns:
           See `Task.loss`. Outputs also have each question's "distance".
@@ -209,3 +217,6 @@ class Ages(Task):
             "age": tf.argmax(logits[:, -1], -1, tf.int32),
             "probabilities": tf.nn.softmax(logits),
         }
+
+
+Model.LOSS_OPTIONS = options(Ages.loss)

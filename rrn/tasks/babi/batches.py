@@ -1,6 +1,6 @@
-"""Batches of questions: which are drawn, the last facts of their stories, in parts, and words."""
+"""Batches of questions: which are drawn, the last facts of their stories in buckets, and words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from rrn.tasks.task import Arrays, Batch
 from rrn.variables.random import ExampleRandom, uniform
 
 NUM_TASKS = 20
+# In training numbers of rows are rounded, so that few shapes occur; see `bucket_ends`.
+SHARES, MULTIPLE = 16, 64  # of a batch, of the beginnings of sentences
 ALONE = 100  # more than a task's number: the group of its questions that their words answer
 
 
@@ -102,81 +104,49 @@ class Batches:
         fixed_shapes: bool,
     ) -> Batch:
         """Makes a batch; see `rrn.tasks.babi.task.Babi.make_batch`."""
-        masks, facts, owners, positions = self._nodes(
-            arrays, examples, random, max_facts, fixed_shapes
-        )
+        first_fact, sizes = last_facts(arrays, examples, max_facts)
+        largest, ends = [max_facts], [sizes.shape[0]]  # XLA compiles anew for other shapes
+        if not fixed_shapes:
+            largest = self.boundaries(max_facts)
+            ends = bucket_ends(sizes, largest, SHARES if training else None)
+        masks, owners, places = lay_out(sizes, largest, ends)
+        inside = tf.concat([tf.reshape(mask, [-1]) for mask in masks], 0) > 0.0
+        facts = tf.where(inside, tf.gather(first_fact, owners) + places, 0)
+        facts = tf.gather(arrays["facts"], facts)
+        offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
         question, answer, task = (
             tf.gather(arrays[name], examples) for name in ("question", "answer", "task")
         )
         words: Mapping[str, Any] = arrays
         if training and self.config.augment and augment_below != 0:
-            exchanged = self._has_fewer_questions(task, augment_below)
+            permuted = self._has_fewer_questions(task, augment_below)
             facts, question, answer = self.relabelling.relabel(
-                random, task, facts, owners, question, answer, exchanged
+                random, task, facts, owners, question, answer, permuted
             )
             words = self.training_sentences
-        nodes = tf.size(facts)
-        facts, fact_of_node = tf.unique(facts)
-        questions, question = tf.unique(question)
-        if fixed_shapes:
-            facts, questions = padded(facts, nodes), padded(questions, tf.size(question))
-        told_of = {}
+        facts, fact_of_node = distinct(facts, fixed_shapes)
+        questions, question = distinct(question, fixed_shapes)
+        auxiliary = {}
         if training and self.config.auxiliary_loss:
-            told_of = {
+            auxiliary = {
                 "topics": tf.gather(self.topics, facts),
                 "content": tf.gather(self.content, facts),
             }
+        rows = {"fixed_shapes": fixed_shapes, "multiple": MULTIPLE if training else 1}
         return {
-            **told_of,
-            "facts": self.sentences(words, facts, fixed_shapes),
-            "questions": self.sentences(words, questions, fixed_shapes),
+            **auxiliary,
+            "facts": prefix_tree(*sentence_words(words, facts), **rows),
+            "questions": prefix_tree(*sentence_words(words, questions), **rows),
             "fact_of_node": fact_of_node,
-            "position_of_node": positions,
+            "position_of_node": places + tf.gather(offset, owners),
             "question": question,
             "masks": masks,
             "answer": answer,
             "task": task,
         }
 
-    def _nodes(self, arrays, examples, random, max_facts, fixed_shapes):
-        """The last facts of the questions' stories, in parts.
-
-        Returns:
-          (masks, each node's sentence id `[nodes]`, its question's row in the batch `[nodes]`, its
-          position `[nodes]`).
-        """
-        told = tf.gather(arrays["num_facts"], examples)
-        sizes = tf.minimum(told, max_facts)
-        story = tf.gather(arrays["story"], examples)
-        first_fact = tf.gather(arrays["story_start"], story) + told - sizes
-        offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
-
-        boundaries, ends = self._parts(sizes, max_facts, fixed_shapes)
-        masks, fact_ids, owners, positions = [], [], [], []
-        for part, part_size in enumerate(boundaries):
-            rows = slice(ends[part - 1] if part else 0, ends[part])
-            place = tf.range(part_size)[None]
-            mask = place < sizes[rows, None]
-            index = tf.where(mask, first_fact[rows, None] + place, 0)
-            masks.append(tf.cast(mask, tf.float32))
-            fact_ids.append(tf.reshape(tf.gather(arrays["facts"], index), [-1]))
-            owners.append(tf.repeat(tf.range(tf.size(sizes))[rows], part_size))
-            positions.append(tf.reshape(place + offset[rows, None], [-1]))
-        by_node = (tf.concat(values, 0) for values in (fact_ids, owners, positions))
-        return tuple(masks), *by_node  # tf.data would stack a list of masks
-
-    def _parts(self, sizes, max_facts, fixed_shapes):
-        """The largest size in each part, and each part's end among the sorted examples.
-
-        With fixed shapes there is one part: on a GPU padding takes less time than compiling anew.
-        """
-        if fixed_shapes:
-            return [max_facts], [sizes.shape[0]]
-        boundaries = self.boundaries(max_facts)
-        return boundaries, tf.searchsorted(sizes, boundaries, side="right")
-
     def boundaries(self, max_facts: int) -> list[int]:
-        """Finds the largest size in each part of a batch with at most so many facts of a story."""
+        """Finds the largest number of facts in each bucket, with at most `max_facts` of a story."""
         shares = self.fact_shares
         counts = np.bincount(np.minimum(np.arange(len(shares)), max_facts), shares, max_facts + 1)
         return list(part_boundaries(counts, self.config.num_parts))
@@ -187,10 +157,70 @@ class Batches:
         counts[self.tasks] = self.question_counts
         return tf.gather(counts < (number or np.inf), tf.cast(tasks, tf.int32))
 
-    def sentences(
-        self, arrays: Mapping[str, Any], sentences: tf.Tensor, fixed_shapes: bool
-    ) -> dict[str, Any]:
-        """Makes the `rrn.prefix_tree` of sentences with these ids, whose words the arrays have."""
-        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-        chosen = tf.gather(tokens, sentences), tf.gather(lengths, sentences)
-        return prefix_tree(*chosen, fixed_shapes=fixed_shapes)
+
+# The steps of a batch, of questions that are sorted by the number of their facts
+
+
+def last_facts(arrays: Arrays, examples: tf.Tensor, max_facts: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the last facts before each question: (the first of them, their number) `[examples]`."""
+    before = tf.gather(arrays["num_facts"], examples)
+    sizes = tf.minimum(before, max_facts)
+    story_start = tf.gather(arrays["story_start"], tf.gather(arrays["story"], examples))
+    return story_start + before - sizes, sizes
+
+
+def bucket_ends(sizes: tf.Tensor, largest: Sequence[int], shares: int | None) -> tf.Tensor:
+    """Finds where each bucket ends among the questions.
+
+    TensorFlow's CPU kernels keep memory for every shape that they have met, and are slow at each
+    new one. So a bucket may end early, at a multiple of a share of the batch: then few shapes
+    occur. The questions that do not fit are padded to the next bucket's size.
+
+    Args:
+      sizes: the questions' numbers of facts, ascending `[examples]`.
+      largest: for each bucket the largest number of facts, ascending.
+      shares: into how many shares the batch is divided; None: buckets do not end early.
+
+    Returns:
+      Integers `[buckets]`; the last is the number of examples.
+    """
+    ends = tf.searchsorted(sizes, largest, side="right")
+    if shares is None:
+        return ends
+    share = tf.maximum(tf.size(sizes) // shares, 1)
+    return tf.concat([ends[:-1] // share * share, ends[-1:]], 0)
+
+
+def lay_out(
+    sizes: tf.Tensor, largest: Sequence[int], ends: tf.Tensor | Sequence[int | None]
+) -> tuple[tuple[tf.Tensor, ...], tf.Tensor, tf.Tensor]:
+    """Gives every question of a bucket as many nodes as the bucket's largest has.
+
+    Returns:
+      (each bucket's mask `[questions, nodes of each]`, each node's question `[nodes]`, its place
+      among the question's nodes `[nodes]`).
+    """
+    masks, owners, places = [], [], []
+    for bucket, size in enumerate(largest):
+        rows = slice(ends[bucket - 1] if bucket else 0, ends[bucket])
+        place = tf.range(size)[None]
+        masks.append(tf.cast(place < sizes[rows, None], tf.float32))
+        owner = tf.range(tf.size(sizes))[rows]
+        owners.append(tf.repeat(owner, size))
+        places.append(tf.tile(place[0], [tf.size(owner)]))
+    return tuple(masks), tf.concat(owners, 0), tf.concat(places, 0)  # a list would be stacked
+
+
+def distinct(sentences: tf.Tensor, fixed_shapes: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the distinct of some sentences' ids `[n]`, and each one's position among them `[n]`.
+
+    With fixed shapes the distinct ones are padded to n.
+    """
+    ids, position = tf.unique(sentences)
+    return (padded(ids, tf.size(sentences)) if fixed_shapes else ids), position
+
+
+def sentence_words(arrays: Mapping[str, Any], sentences: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Looks up the words `[n, length]` of sentences, and their numbers of words `[n]`."""
+    tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+    return tf.gather(tokens, sentences), tf.gather(lengths, sentences)

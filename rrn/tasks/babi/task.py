@@ -6,9 +6,13 @@ encoding; the question's encoding is also every edge's feature. The answer is re
 the nodes at every step.
 """
 
+from typing import Annotated
+
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
+from rrn.config import Steps
 from rrn.files.data import PreparedData
 from rrn.nn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
@@ -18,7 +22,7 @@ from rrn.tasks.babi.batches import NUM_TASKS, Batches
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork, Model
 from rrn.tasks.babi.parts import fact_shares
 from rrn.tasks.babi.text import joined, split_facts, token_ids
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
 
@@ -69,10 +73,15 @@ class Babi(Task):
         examples: tf.Tensor,
         random: ExampleRandom,
         training: bool,
-        augment_below: int | None = None,
-        max_facts: int | None = None,
+        augment_below: Annotated[int, Field(ge=0)] | None = None,
+        max_facts: Annotated[int, Field(ge=1, le=512)] | None = None,
     ) -> Batch:
-        """Makes sentence ids of the last facts, in parts of questions with about as many facts.
+        """Makes sentence ids of the last facts, in buckets of questions with about as many facts.
+
+        Args:
+          augment_below: with the model's `augment`, only tasks with fewer training questions than
+            this are augmented; 0: none. By default all are.
+          max_facts: the last facts that are read, if these are fewer than the model's `max_facts`.
 
         Returns:
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
@@ -181,15 +190,21 @@ class Babi(Task):
         batch: Batch,
         random: ExampleRandom,
         training: bool,
-        num_steps: int | None = None,
-        auxiliary_facts: int | None = None,
+        num_steps: Steps | None = None,
         auxiliary: bool = True,
+        auxiliary_facts: Annotated[int, Field(ge=1, le=256)] | None = None,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Unless `auxiliary` is False, training adds `auxiliary_loss` times the loss "auxiliary" of
-        `auxiliary.py`, and also returns that loss by itself. The facts of `auxiliary_facts` are
-        drawn anew at every update. The loss is far easier to learn if it begins with few.
+        Training adds `auxiliary_loss` times the loss "auxiliary" of `auxiliary.py`, and also
+        returns that loss by itself.
+
+        Args:
+          num_steps: by default the model's.
+          auxiliary: whether there is the loss "auxiliary", if the model has one.
+          auxiliary_facts: of how many facts of each story the loss "auxiliary" is computed, in a
+            second pass; they are drawn at every update. The loss is easier to learn if it begins
+            with few. By default it is computed of whole stories, in the first pass.
 
         Returns:
           See `Task.loss`. Outputs also have "probabilities" by step, and in training with this loss
@@ -299,3 +314,6 @@ class Babi(Task):
             "masks": (tf.cast(mask, tf.float32),),
         }
         return batch, joined(unknown)
+
+
+Model.LOSS_OPTIONS, Model.BATCH_OPTIONS = options(Babi.loss), options(Babi.make_batch)

@@ -1,16 +1,15 @@
 """Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import tensorflow as tf
-from pydantic import Field
 
 from rrn.config import Dropout, ModelSettings, Size, Steps
 from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.layers import MLP, glorot_uniform
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.nn.readout import dropout, sum_readout
-from rrn.settings import Number, Settings
+from rrn.settings import Number
 from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
 from rrn.tasks.task import Batch
 from rrn.variables.random import ExampleRandom
@@ -19,18 +18,10 @@ from rrn.variables.reading import read
 SCHEMAS = (("pretty_clevr", 1),)
 
 
-class LossOptions(Settings):
-    """What a stage may give to `loss`."""
-
-    # How many numbers of jumps are asked for, from 0 on.
-    num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] = OBJECTS
-
-
 class Model(ModelSettings):
     """The network on objects; the defaults are the paper's."""
 
     TASK: ClassVar = "pretty_clevr"
-    LOSS_OPTIONS: ClassVar = LossOptions
 
     network: Literal["recurrent", "mlp"] = "recurrent"
     hidden_size: Size = 128

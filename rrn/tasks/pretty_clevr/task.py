@@ -8,9 +8,11 @@ the sum of the nodes at every step.
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
 from rrn.files.data import PreparedData
 from rrn.nn.readout import accuracy_metrics, answer_losses
@@ -23,7 +25,7 @@ from rrn.tasks.pretty_clevr.network import (
     one_hot_question,
 )
 from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable
 
@@ -117,12 +119,15 @@ class PrettyClevr(Task):
         batch: Batch,
         random: ExampleRandom,
         training: bool,
-        num_jumps: int = OBJECTS,
+        num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] = OBJECTS,
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
         Training adds `auxiliary_loss` times the cross-entropy of finding the answer's object among
         the eight. No question names that object, but the answer tells which it is.
+
+        Args:
+          num_jumps: how many numbers of jumps are asked for, from 0 on.
 
         Returns:
           See `Task.loss`. Outputs also have each question's "jumps".
@@ -183,6 +188,9 @@ class PrettyClevr(Task):
             "answer": tf.gather(tf.constant(self.names), tf.argmax(logits[:, -1], -1)),
             "probabilities": tf.nn.softmax(logits),
         }
+
+
+Model.LOSS_OPTIONS = options(PrettyClevr.loss)
 
 
 def _turn_and_scale(positions, random):

@@ -14,7 +14,7 @@ from rrn.nn.aggregation import Aggregation
 from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
 from rrn.nn.layers import Embedding, Linear
 from rrn.nn.network import RecurrentRelationalNetwork
-from rrn.tasks.sudoku.settings import Model
+from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
 from rrn.variables.reading import read
 from rrn.variables.shapes import known_size

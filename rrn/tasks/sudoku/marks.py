@@ -8,11 +8,7 @@ from rrn.pages import SIDE, Mark
 
 
 def board_marks(puzzle: np.ndarray) -> list[Mark]:
-    """Draws a puzzle on a page: its grid, and its givens on grey.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-    """
+    """Draws a puzzle `[81]`: its grid, and its givens on grey."""
     side, grey, digits, lines = SIDE / 9, [], [], []
     for cell in np.flatnonzero(puzzle):
         y, x = (side * place for place in divmod(cell, 9))
@@ -28,13 +24,12 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
     return grey + lines + digits
 
 
-def belief_marks(puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray) -> list[Mark]:
-    """Draws on a page what the network believes of a puzzle's blanks, by `placed`.
+def belief_marks(
+    puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray | None = None
+) -> list[Mark]:
+    """Draws the probabilities `[81, 10]` of a puzzle's blanks, by `placed`.
 
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[81, 10]`.
-      solution: digits `[81]`; others than these are red.
+    Digits other than those of a solution `[81]` are red.
     """
     side, marks = SIDE / 9, []
     for cell in np.flatnonzero(puzzle == 0):
@@ -45,19 +40,16 @@ def belief_marks(puzzle: np.ndarray, beliefs: np.ndarray, solution: np.ndarray) 
                 "y": round(y + side * down),
                 "font-size": round(side * size),
             }
-            if digit != solution[cell]:
+            if solution is not None and digit != solution[cell]:
                 mark["class"] = "wrong"
             marks.append(("text", mark, str(digit)))
     return marks
 
 
 def placed(beliefs: np.ndarray) -> Iterator[tuple[int, float, float, float]]:
-    """Places the digits of a cell that are not improbable.
+    """Places the digits of a cell, of probabilities `[10]`, that are not improbable.
 
     A digit's area is its probability, and it moves to the middle of the cell as that grows.
-
-    Args:
-      beliefs: the digits' probabilities `[10]`.
 
     Yields:
       (digit, x, y, height of the letter); units are sides of the cell.

@@ -1,18 +1,53 @@
-"""Sudoku's network over cells, the paper's: the embeddings, the network and its readout."""
+"""Sudoku's settings, and the paper's network over cells: embeddings, network, readout."""
+
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
+from rrn.config import ModelSettings, Size, Steps
 from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import Embedding, Linear
 from rrn.nn.network import RecurrentRelationalNetwork
-from rrn.tasks.sudoku.settings import Model
+from rrn.settings import Settings
 from rrn.variables.reading import read
+
+SCHEMAS = (("sudoku", 1),)
+
+
+class LossOptions(Settings):
+    """What a stage may give to `loss`."""
+
+    num_steps: Steps | None = None  # of a segment; by default the model's
+
+
+class BatchOptions(Settings):
+    """What a stage may give to `make_batch`."""
+
+    revealed: Annotated[int, Field(ge=0, le=64)] = 0  # further cells, at most, in training
+
+
+class Model(ModelSettings):
+    """The network on a board; the defaults are the paper's."""
+
+    TASK: ClassVar = "sudoku"
+    LOSS_OPTIONS: ClassVar = LossOptions
+    BATCH_OPTIONS: ClassVar = BatchOptions
+
+    nodes: Literal["cells", "candidates"] = "cells"  # candidates are digits in cells
+    embedding_size: Size = 16
+    hidden_size: Size = 96
+    num_steps: Steps = 32  # in training
+    evaluation_steps: Steps = 64
+    augment_digits: bool = False  # permute the digits of a board, in training
+    augment_symmetries: bool = False  # rotate and reflect boards, in training
+    recompute: bool = False  # in the backward pass: less memory, more time
 
 
 def cell_neighbours() -> np.ndarray:
-    """Finds the cells that share a row, column or box with each cell, integers `[81, 20]`."""
+    """The cells that share a row, column or box with each cell, integers `[81, 20]`."""
     in_unit = (UNITS[:, :, None] == np.arange(81)).any(axis=1)
     together = (in_unit[:, :, None] & in_unit[:, None]).any(axis=0) & ~np.eye(81, dtype=bool)
     return together.nonzero()[1].reshape(81, 20).astype(np.int32)
@@ -46,7 +81,7 @@ class CellNetwork(tf.Module):
         self.readout = Linear(config.hidden_size, 10, name="readout")
 
     def num_nodes(self, num_cells: int) -> int:
-        """Says how many nodes a board has."""
+        """One node for each cell."""
         return num_cells
 
     def graph(self, puzzle: tf.Tensor) -> RegularGraph:

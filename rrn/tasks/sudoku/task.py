@@ -7,7 +7,6 @@ accuracy count all 81 cells: the network must repeat the givens, too. With `node
 network is another one; see `rrn.tasks.sudoku.candidates`.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,12 @@ from rrn.nn.graphs import RegularGraph
 from rrn.nn.network import RecurrentState
 from rrn.tasks.checks import Range
 from rrn.tasks.sudoku.candidates import CandidateEncoder, CandidateNetwork
-from rrn.tasks.sudoku.network import CellEncoder, CellNetwork
-from rrn.tasks.sudoku.settings import Model
+from rrn.tasks.sudoku.network import CellEncoder, CellNetwork, Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, reading_scope
 from rrn.variables.shapes import known_size
 
-SEGMENT_STEPS = 8  # at most, of what is traced once
 _NETWORKS = {
     "cells": (CellEncoder, CellNetwork),
     "candidates": (CandidateEncoder, CandidateNetwork),
@@ -232,18 +229,13 @@ class Sudoku(Task):
           "solution": the likeliest digits 1 to 9, int32 `[n, 81]`. "confidence": their
           probabilities `[n, 81]`. Whether a solution is one is not checked.
         """
-        puzzle = inputs["puzzle"]
-        segment = math.gcd(self.config.evaluation_steps, SEGMENT_STEPS)
-
-        def steps(_, state):
-            with reading_scope():
-                logits, state = self.logits(self.encode({}), puzzle, segment, state)
-            return logits[:, :, -1], state
-
-        boards = tf.shape(puzzle)[0]
-        begin = tf.zeros([boards, 81, 10]), self.initial_state(boards)
-        number = self.config.evaluation_steps // segment
-        logits, _ = tf.while_loop(lambda *_: True, steps, begin, maximum_iterations=number)
+        puzzle, network = inputs["puzzle"], self.network
+        state = network.rrn.initial_state(tf.shape(puzzle)[0] * network.num_nodes(81))
+        with reading_scope():
+            features = network.features(self.encode({}), puzzle)
+            steps = self.config.evaluation_steps
+            hidden, _ = self.segment(network.graph(puzzle), features, steps, state)
+            logits = network.logits(hidden[-1], 81)
         probabilities = tf.nn.softmax(logits)[:, :, 1:]
         return {
             "solution": tf.argmax(probabilities, -1, tf.int32) + 1,

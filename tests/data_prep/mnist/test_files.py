@@ -1,6 +1,5 @@
 """MNIST's published files, and damaged ones."""
 
-import gzip
 import os
 import re
 
@@ -48,16 +47,12 @@ IMAGES, LABELS = IDX_FILES["train"]
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        (IMAGES, lambda b: b[:-1], "31,375 bytes; expected 31,376 by its header; it is cut short"),
+        (IMAGES, lambda b: b[:-1], "31,375 bytes; expected 31,376 by its header"),
         (IMAGES, lambda b: b[:10], "10 bytes; expected 16 by its header"),
         (IMAGES, lambda b: b"", "starts with nothing; expected the bytes 00 00 08 03"),
         (IMAGES, lambda b: b"\0\0\x08\x01" + b[4:], "starts with 00 00 08 01; expected the bytes"),
-        (IMAGES, lambda b: idx(np.zeros((40, 28, 27), np.uint8)), "uint8 [40, 28, 27]; expected"),
         (f"{LABELS}.gz", lambda b: b[:-9], "not a whole .gz file ("),
         (f"{LABELS}.gz", lambda b: b"<html>", "not a whole .gz file (Not a gzipped file"),
-        (f"{LABELS}.gz", lambda b: packed([]), "empty; expected at least one digit"),
-        (f"{LABELS}.gz", lambda b: packed([0] * 39), "39 labels for the 40 images of "),
-        (f"{LABELS}.gz", lambda b: packed([*range(11), *range(29)]), "[10] is 10; expected"),
     ],
 )
 def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
@@ -70,14 +65,30 @@ def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
     assert not (tmp_path / "m.h5").exists()
 
 
-def packed(labels):
-    return gzip.compress(idx(np.array(labels, np.uint8)))
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        (IMAGES, np.ones((40, 28, 27)), "train/image: its shape is (30, 28, 27)"),
+        (IMAGES, np.zeros((40, 28, 28)), "train/image[0] is "),
+        (LABELS, np.zeros(39), "train: labels [39] for images [40, 28, 28]"),
+        (LABELS, np.full(40, 10), "train/label[0] is 10; expected"),
+        (LABELS, np.zeros((40, 1)), "starts with 00 00 08 02"),
+    ],
+)
+def test_wrong_contents_are_named(folder, tmp_path, capsys, name, array, message):
+    (folder / name).write_bytes(idx(array.astype(np.uint8)))
+    assert prepare(folder, tmp_path / "m.h5") == 1
+    error = capsys.readouterr().err
+    assert message in error and "mnist" in error and error.count("\n") == 1
+    assert not (tmp_path / "m.h5").exists()
 
 
 def test_missing_files(folder, tmp_path, capsys):
     (folder / IMAGES).unlink()
     assert prepare(folder, tmp_path / "m.h5") == 1
-    assert capsys.readouterr().err.startswith(f"error: {folder}: no file {IMAGES} there, nor with")
+    assert capsys.readouterr().err.startswith(
+        f"error: {folder / IMAGES}.gz: no such file, nor without"
+    )
     os.mkfifo(tmp_path / "pipe")
     for name, said in {"none.npz": "no such file or folder", "pipe": "a device or a pipe"}.items():
         assert prepare(tmp_path / name, tmp_path / "m.h5") == 1
@@ -88,7 +99,6 @@ def test_wrong_npz_files(tmp_path, capsys):
     images, labels = np.zeros((3, 28, 28), np.uint8), np.zeros(3, np.uint8)
     good = {"x_train": images, "y_train": labels, "x_test": images, "y_test": labels}
     np.savez(tmp_path / "less.npz", **{name: good[name] for name in ("x_train", "y_train")})
-    np.savez(tmp_path / "float.npz", **{**good, "x_test": images / 255})
     np.savez(tmp_path / "pickle.npz", **{**good, "y_test": labels.astype(object)})
     np.save(tmp_path / "array.npy", images)
     np.savez(tmp_path / "good.npz", **good)
@@ -96,7 +106,6 @@ def test_wrong_npz_files(tmp_path, capsys):
     (tmp_path / "page.npz").write_text("<html>")
     messages = {
         "less.npz": ": x_test is not a file in the archive; expected mnist.npz",
-        "float.npz": ", x_test: float64 [3, 28, 28]; expected uint8 ['N', 28, 28]",
         "pickle.npz": ": Object arrays cannot be loaded",
         "array.npy": ": ",
         "cut.npz": ": File is not a zip file",

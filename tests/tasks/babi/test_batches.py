@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.tasks.babi.batches import bucket_ends, distinct, last_facts, lay_out
+from rrn.variables.random import ExampleRandom
+from tests.compare import assert_close
+from tests.helpers import small_babi
 from tests.tasks.babi.questions import make_batch, make_task, spell, tiny_data
 
 
@@ -78,6 +82,62 @@ def test_offsets_reach_from_0_to_19():
         random = SimpleNamespace(uniform=lambda shape, draw=draw: tf.fill([1, *shape], draw))
         batch = task.make_batch(arrays, tf.constant([0]), random, training=True)
         assert batch["position_of_node"].numpy()[:2].tolist() == [first, first + 1]
+
+
+def test_the_last_facts_before_a_question():
+    arrays = {"num_facts": [1, 4, 9], "story": [0, 0, 1], "story_start": [0, 6, 20]}
+    arrays = {name: tf.constant(value) for name, value in arrays.items()}
+    first, sizes = last_facts(arrays, tf.constant([0, 1, 2]), 3)
+    assert (first.numpy().tolist(), sizes.numpy().tolist()) == ([0, 1, 12], [1, 3, 3])
+
+
+def test_buckets_end_where_questions_become_longer_or_a_share_of_the_batch_before():
+    sizes = tf.constant([1] * 5 + [2] * 8 + [4] * 3)
+    assert bucket_ends(sizes, [1, 2, 4], None).numpy().tolist() == [5, 13, 16]
+    assert bucket_ends(sizes, [1, 2, 4], 4).numpy().tolist() == [4, 12, 16]
+    assert bucket_ends(sizes, [1, 2, 4], 64).numpy().tolist() == [5, 13, 16]  # a small batch
+
+
+def test_every_question_of_a_bucket_has_as_many_nodes():
+    masks, owners, places = lay_out(tf.constant([1, 1, 2]), [1, 3], [1, 3])
+    assert [mask.numpy().tolist() for mask in masks] == [[[1]], [[1, 0, 0], [1, 1, 0]]]
+    assert owners.numpy().tolist() == [0, 1, 1, 1, 2, 2, 2]
+    assert places.numpy().tolist() == [0, 0, 1, 2, 0, 1, 2]
+
+
+def test_distinct_sentences():
+    for fixed_shapes, ids in ((False, [7, 5]), (True, [7, 5, 0])):
+        found, position = distinct(tf.constant([7, 5, 7]), fixed_shapes)
+        assert (found.numpy().tolist(), position.numpy().tolist()) == (ids, [0, 1, 0])
+
+
+def test_few_shapes_occur_and_loss_and_gradients_are_those_without_rounding(
+    small_babi_h5, monkeypatch
+):
+    _, data, task = small_babi(small_babi_h5, num_parts=3)
+    arrays = data.arrays("train")
+    variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
+
+    def computed(examples):
+        batch, examples = make_batch(task, arrays, examples)
+        with tf.GradientTape() as tape:
+            random = ExampleRandom((5, 6), examples, len(arrays["task"]))
+            losses, _ = task.loss(task.encode(batch), batch, random, training=True)
+        gradients = tape.gradient(losses["loss"], variables)
+        return batch, [losses["loss"], *map(tf.convert_to_tensor, gradients)]
+
+    drawn = [task.draw_examples(arrays, [5, seed], 160).numpy() for seed in range(6)]
+    (batch, rounded), *others = (computed(examples) for examples in drawn)
+    for tree in (batch["facts"], batch["questions"]):
+        assert {len(words) % 64 for words in tree["words"]} == {0}
+    masks = [mask for other, _ in [(batch, None), *others] for mask in other["masks"]]
+    assert {len(mask) % 10 for mask in masks} == {0}
+    monkeypatch.setattr("rrn.tasks.babi.batches.SHARES", None)
+    monkeypatch.setattr("rrn.tasks.babi.batches.MULTIPLE", 1)
+    batch, exact = computed(drawn[0])
+    assert any(len(mask) % 10 for mask in batch["masks"])
+    for one, other in zip(rounded, exact, strict=True):
+        assert_close(one, other)
 
 
 def test_draws_are_uniform_over_tasks_and_over_a_tasks_questions(data):

@@ -6,12 +6,12 @@ import tensorflow as tf
 
 from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.tasks.sudoku.candidates import NEVER, num_digits, unit_neighbours
-from rrn.tasks.sudoku.settings import Model
+from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.variables.reading import reading_scope
 from tests.compare import assert_close, names_and_shapes, randomize
 
-PARAMETERS = {
+SHAPES = {
     "given_embedding/table": (3, 16),
     "input_fn/linear_0/w": (16, 32),
     "input_fn/linear_0/b": (32,),
@@ -51,8 +51,8 @@ def logits_of(task, puzzles, steps=3):
 
 def test_it_has_exactly_21521_parameters():
     task = make_task(hidden_size=32, embedding_size=16)
-    assert names_and_shapes(task.encoder) | names_and_shapes(task.network) == PARAMETERS
-    assert sum(int(np.prod(shape)) for shape in PARAMETERS.values()) == 21_521
+    assert names_and_shapes(task.encoder) | names_and_shapes(task.network) == SHAPES
+    assert sum(int(np.prod(shape)) for shape in SHAPES.values()) == 21_521
 
 
 def test_units_are_those_of_the_puzzle():
@@ -64,14 +64,11 @@ def test_units_are_those_of_the_puzzle():
             (unit,) = [u for u in rows_columns_boxes[kind] if cell in u]
             assert sorted(neighbours[digit, cell, kind]) == sorted(81 * digit + unit)
         assert list(neighbours[digit, cell, 3]) == [81 * d + cell for d in range(9)]
-
-
-def test_other_boxes_have_the_rows_and_columns_of_their_size():
     of_corner = unit_neighbours(6)[0].reshape(4, 6)
-    assert list(of_corner[2]) == [0, 1, 2, 6, 7, 8]  # two rows of three
+    assert list(of_corner[2]) == [0, 1, 2, 6, 7, 8]  # a box of two rows of three
 
 
-@pytest.mark.parametrize("digits", [4, 6, 9])
+@pytest.mark.parametrize("digits", [6, 9])
 def test_messages_and_gradients_equal_the_plain_formulation(digits):
     task, boards = make_task(), 2
     graph = task.network.graph(some_puzzles(boards, digits))
@@ -105,11 +102,12 @@ def test_messages_and_gradients_equal_the_plain_formulation(digits):
         assert_close(got, expected, 1e-4)
 
 
-def test_relabelled_and_turned_boards_have_the_same_answers():
+def test_permuted_boards_have_the_same_answers():
     task, puzzles, rng = make_task(), some_puzzles(), np.random.default_rng(1)
     logits = logits_of(task, puzzles)
-    relabelled = np.concatenate([[0], 1 + rng.permutation(9)])
-    assert_close(logits_of(task, relabelled[puzzles].astype(np.int32))[..., relabelled], logits)
+    assert (logits[..., 0] == NEVER).all() and np.abs(logits[..., 1:]).max() < 50
+    permuted = np.concatenate([[0], 1 + rng.permutation(9)])
+    assert_close(logits_of(task, permuted[puzzles].astype(np.int32))[..., permuted], logits)
     bands = np.concatenate([3 * band + rng.permutation(3) for band in rng.permutation(3)])
     columns = np.concatenate([3 * stack + rng.permutation(3) for stack in rng.permutation(3)])
     places = (9 * bands[:, None] + columns).T.reshape(81)  # transposed, too
@@ -118,11 +116,6 @@ def test_relabelled_and_turned_boards_have_the_same_answers():
     swapped = np.arange(81)
     swapped[[0, 80]] = 80, 0
     assert np.abs(logits_of(task, puzzles[:, swapped]) - logits[:, swapped]).max() > 1e-3
-
-
-def test_digit_0_is_no_answer():
-    logits = logits_of(make_task(), some_puzzles())
-    assert (logits[..., 0] == NEVER).all() and np.abs(logits[..., 1:]).max() < 50
 
 
 def test_the_same_weights_take_other_sizes():
@@ -142,17 +135,6 @@ def test_segments_make_the_steps_of_one_call():
             logits, state = task.logits(task.encode({}), tf.constant(puzzles), 2, state)
             parts.append(logits)
     assert_close(tf.concat(parts, axis=2), logits_of(task, puzzles, 4), 1e-4)
-
-
-def test_gradients_reach_every_variable():
-    task, puzzles = make_task(), some_puzzles()
-    variables = [*task.encoder.trainable_variables, *task.network.trainable_variables]
-    with tf.GradientTape() as tape:
-        logits, _ = task.logits(task.encode({}), tf.constant(puzzles), 2)
-        loss = tf.reduce_sum(logits**2)
-    for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
-        assert gradient is not None, variable.name
-        assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, variable.name
 
 
 def test_messages_cannot_be_weighted():

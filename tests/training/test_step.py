@@ -1,18 +1,12 @@
-"""The training step, its inputs, and evaluation."""
-
-import itertools
-import types
+"""One update, and many in one call."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import Cosine, Evaluate, replace
-from rrn.tasks import Report, create_report
-from rrn.tasks.inputs import evaluation_inputs, training_inputs
-from rrn.training.evaluation import Evaluator, spread
+from rrn.config import Cosine
 from rrn.training.step import Trainer, average, run_towers
-from tests.helpers import CPUS, LineTask, line_batches, line_config, small_babi
+from tests.helpers import CPUS, LineTask, line_batches, line_config
 
 
 def line_trainer(examples, task=None, **fields):
@@ -34,9 +28,6 @@ def gradients_of(trainer, batches):
 def values(trainer):
     optimizer = trainer.optimizers[0]
     return [v.numpy() for v in (*trainer.model_variables, *optimizer.m, *optimizer.v)]
-
-
-# Training
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -172,137 +163,3 @@ def test_training_lowers_the_loss():
     trainer.train(iterators, tf.constant(298))
     last, _ = trainer.train(iterators, tf.constant(1))
     assert last["loss"] < 0.9 * first["loss"]
-
-
-# Training inputs
-
-
-@pytest.fixture(scope="module")
-def babi(small_babi_h5):
-    return small_babi(small_babi_h5)
-
-
-def some_batches(babi, num_devices, first_update, count, seed=0):
-    _, data, task = babi
-    inputs = training_inputs(task, data.arrays("train"), 16, num_devices, seed, first_update)
-    return list(zip(*[dataset.take(count) for dataset in inputs], strict=True))
-
-
-def assert_same(ours, theirs):
-    ours, theirs = tf.nest.flatten(ours), tf.nest.flatten(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_a_batch_is_a_function_of_seed_and_update(babi):
-    whole = some_batches(babi, 3, 0, 5)
-    assert_same(some_batches(babi, 3, 3, 2), whole[3:])
-    assert_same(some_batches(babi, 3, 0, 5), whole)
-    for others in (whole[1], some_batches(babi, 3, 0, 1, seed=1)[0]):
-        for device in range(3):
-            for name in ("examples", "seed"):
-                ours, theirs = (b[device][name].numpy() for b in (others, whole[0]))
-                assert (ours != theirs).any()
-
-
-def test_devices_have_places_next_to_each_other(babi):
-    for num_devices, sizes in ((1, [16]), (3, [5, 5, 6])):
-        (batches,) = some_batches(babi, num_devices, 0, 1)
-        places = [sorted(batch["rows"].numpy()) for batch in batches]
-        assert [len(rows) for rows in places] == sizes
-        assert np.concatenate(places).tolist() == list(range(16))
-        assert len({batch["seed"].numpy().tobytes() for batch in batches}) == 1
-
-
-def test_more_devices_than_examples_are_an_error(babi):
-    with pytest.raises(ValueError, match=r"17 devices need a batch_size .* got 16"):
-        some_batches(babi, 17, 0, 1)
-
-
-# Evaluation
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "num_devices"), [(1, 1), (5, 1), (5, 3), (6, 2), (8, 4), (100, 4), (4, 3)]
-)
-def test_evaluation_goes_over_every_example_once(batch_size, num_devices):
-    task, count = LineTask(), 12
-    inputs = evaluation_inputs(task, task.arrays, np.arange(count), batch_size, num_devices, 0)
-    lengths = {len(dataset) for dataset in inputs}
-    assert len(lengths) == 1
-    batches = [batch["examples"].numpy() for dataset in inputs for batch in dataset]
-    seen = np.bincount(np.concatenate(batches), minlength=count)
-    assert (seen[1:] == 1).all() and len(seen) == count
-    # What fills up the last batches is the first example.
-    assert seen[0] == 1 + sum(map(len, batches)) - count
-
-
-def line_outputs(task, devices, batch_size, passes=1, seed=0, num_examples=0):
-    config = Evaluate(batch_size=batch_size, passes=passes)
-    evaluator = Evaluator(Report(task), config, devices, task.arrays, seed, num_examples)
-    return evaluator.outputs()["loss"]
-
-
-def test_line_outputs_do_not_depend_on_devices_or_batch_size():
-    task = LineTask()
-    expected = line_outputs(task, CPUS[:1], 12)
-    assert expected.shape == (12,)
-    for devices, batch_size in ((1, 5), (3, 5), (4, 64)):
-        outputs = line_outputs(task, CPUS[:devices], batch_size)
-        np.testing.assert_allclose(outputs, expected, atol=1e-5)
-
-
-def test_a_part_of_a_split_is_from_all_over_it_and_of_all_kinds():
-    part = spread(1000, 128_000)
-    assert (np.diff(part) > 0).all() and (part // 128 == range(1000)).all()
-    assert np.bincount(part % 8, minlength=8).min() > 90  # 125 on average
-    assert spread(12, 12).tolist() == list(range(12))
-
-
-@pytest.mark.parametrize("num_examples", [1, 5, 12, 50])
-def test_a_part_of_a_split_is_evaluated_as_in_the_whole(num_examples):
-    task = LineTask()
-    expected = line_outputs(task, CPUS[:1], 12)[spread(min(num_examples, 12), 12)]
-    for devices in (CPUS[:1], CPUS[:3]):
-        outputs = line_outputs(task, devices, 4, num_examples=num_examples)
-        np.testing.assert_allclose(outputs, expected, atol=1e-5)
-
-
-def test_a_long_evaluation_shows_how_far_it_is(monkeypatch, capsys):
-    seconds = itertools.count()  # a clock by which every batch takes one
-    clock = types.SimpleNamespace(monotonic=lambda: next(seconds))
-    monkeypatch.setattr("rrn.training.progress.time", clock)
-    monkeypatch.setattr("rrn.training.progress.EvaluationProgress.SECONDS", 2)
-    line_outputs(LineTask(), CPUS[:1], 5, passes=2)
-    assert capsys.readouterr().out.splitlines() == [
-        "evaluated 10/24  5 examples/s  0:00:02 left",
-        "evaluated 20/24  5 examples/s  0:00:00 left",
-        "evaluated 24/24  4 examples/s  0:00:00 left",
-    ]
-
-
-def test_passes_average_over_other_draws():
-    task = LineTask()
-    passes = [line_outputs(task, CPUS[:1], 4, seed=seed) for seed in (5, 6, 7)]
-    assert (passes[0] != passes[1]).all()
-    outputs = line_outputs(task, CPUS[:1], 4, passes=3, seed=5)
-    np.testing.assert_allclose(outputs, np.mean(passes, axis=0), rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_babi_results_do_not_depend_on_devices_or_batch_size(babi):
-    config, data, task = babi
-    report, arrays, outcomes = create_report(task), data.arrays("test"), []
-    for devices, batch_size in ((1, 64), (1, 64), (3, 11)):
-        config = replace(config, evaluate={"batch_size": batch_size})
-        evaluator = Evaluator(report, config.evaluate, CPUS[:devices], arrays, 0)
-        outcomes.append((evaluator.outputs(), evaluator.results(), evaluator.results()))
-        # The same evaluation again has the same bits.
-        assert outcomes[-1][1] == outcomes[-1][2]
-    for name, expected in outcomes[0][0].items():
-        np.testing.assert_array_equal(outcomes[1][0][name], expected)
-        np.testing.assert_allclose(outcomes[2][0][name], expected, rtol=0, atol=1e-5)
-    assert outcomes[0][1] == outcomes[1][1]
-    assert outcomes[2][1][1] == pytest.approx(outcomes[0][1][1], abs=1e-5)
-    for name, value in outcomes[0][1][0].metrics.items():
-        assert outcomes[2][1][0].metrics[name] == pytest.approx(value, abs=1e-5)

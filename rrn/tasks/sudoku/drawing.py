@@ -1,31 +1,23 @@
-"""Drawings of what a network makes of a Sudoku: a board in text, and a picture that moves."""
+"""What a network makes of a Sudoku: a board in text, and an animation."""
 
 import functools
 import io
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 from rrn.tasks.sudoku.marks import placed
 
 CELL, CAPTION = 44, 24  # pixels
-
-LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 # A frame's pixels are 16 shades from ink to paper, of blanks (from 0) and of givens (from 128).
 INK_AND_PAPER = ((20, 80, 200), (255, 255, 255)), ((0, 0, 0), (225, 225, 225))
 
 
 def draw_board(solution: np.ndarray, confidence: np.ndarray) -> str:
-    """Writes digits as text, and beside them their probabilities in percent.
-
-    Args:
-      solution: digits `[81]`.
-      confidence: their probabilities `[81]`.
-
-    Returns:
-      Several lines.
-    """
+    """Writes digits `[81]` as text, and beside them their probabilities `[81]` in percent."""
     lines = []
     for row in np.arange(81).reshape(9, 9):
         digits = (" ".join(str(d) for d in three) for three in solution[row].reshape(3, 3))
@@ -37,17 +29,10 @@ def draw_board(solution: np.ndarray, confidence: np.ndarray) -> str:
 
 
 def animation(puzzle: np.ndarray, beliefs: np.ndarray) -> bytes:
-    """Draws what the network believes of one puzzle: a GIF with a frame for each step.
+    """Draws the probabilities `[81, steps, 10]` of a puzzle's digits as a GIF, a frame a step.
 
     A digit's area is its probability, and the digit moves to the middle of its cell as that grows.
-    Givens are black on grey. The first frame is the puzzle.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[81, steps, 10]`.
-
-    Returns:
-      The file's bytes.
+    Givens are black on grey. The first frame is the puzzle `[81]`; the last one stays 2 seconds.
     """
     given = np.eye(10)[puzzle]
     num_steps = beliefs.shape[1]
@@ -55,30 +40,13 @@ def animation(puzzle: np.ndarray, beliefs: np.ndarray) -> bytes:
     for step in range(num_steps):
         frames.append(_draw_beliefs(puzzle, beliefs[:, step], f"step {step + 1} of {num_steps}"))
     file = io.BytesIO()
-    durations = [1000] + [150] * (num_steps - 1) + [4000]  # milliseconds
+    durations = [1000] + [150] * (num_steps - 1) + [2000]  # milliseconds
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
     return file.getvalue()
 
 
-def levels(puzzle: np.ndarray, beliefs: np.ndarray) -> str:
-    """Writes the probabilities of a puzzle's blanks in a character each, for a page to draw.
-
-    Args:
-      puzzle: digits `[81]`, 0 for a blank.
-      beliefs: the digits' probabilities `[81, 10]`.
-
-    Returns:
-      For each blank, in order, nine characters of `LEVELS`: that of place i, from 0, stands for the
-      probability (i / 63)², so that the letters' heights are evenly spaced.
-    """
-    places = np.round(63 * np.sqrt(beliefs[puzzle == 0, 1:])).astype(int)
-    return "".join(LEVELS[place] for place in places.ravel())
-
-
 def _draw_beliefs(puzzle, beliefs, caption):
     """A frame: the digits of every cell, sized by their probabilities `[81, 10]`."""
-    from PIL import Image, ImageDraw  # only drawing needs it
-
     image = Image.new("L", (9 * CELL + 3, 9 * CELL + 3 + CAPTION), 127)
     draw = ImageDraw.Draw(image)
     for cell, digits in enumerate(beliefs):
@@ -105,8 +73,5 @@ def _draw_beliefs(puzzle, beliefs, caption):
 
 @functools.cache
 def _font(size):
-    import matplotlib  # for its font
-    from PIL import ImageFont
-
     path = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
     return ImageFont.truetype(path, size)
