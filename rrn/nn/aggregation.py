@@ -29,16 +29,11 @@ class Aggregation(tf.Module):
     A class of your own that inherits from it and has `__call__` may be a network's `message_fn`.
     Its `prepare` may compute what is the same at every step.
 
-    Args:
-      output_size: the size of what a node receives.
-      edge_size: the number of an edge's features, 0 without.
-      global_size: the number of a graph's globals, 0 without.
-
-    Attributes:
-      mlp: the message function where it is an MLP that a task may regularize, else None.
+    It gives each node a row of output_size. Edges have edge_size features, graphs global_size
+    globals; 0 without.
     """
 
-    mlp: MLP | None = None
+    mlp: MLP | None = None  # the message function, where it is an MLP that a task may regularize
     input_dtype = tf.float32  # of the states
 
     def __init__(
@@ -99,7 +94,6 @@ class Aggregation(tf.Module):
 
         Args:
           nodes: `[nodes, node_size]`, the states h, in a network float32.
-          prepared: what `prepare` returned for this graph.
           edge_weights: `[*edge_shape]`, how often each edge counts, as for edge dropout; None for
             ones.
 

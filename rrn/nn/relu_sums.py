@@ -38,9 +38,8 @@ class ReluSums:
     def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
         """Whether the sums can be computed so, and are faster than edge by edge.
 
-        Returns:
-          Whether the MLP has one hidden layer, edges have few features, and the graph is known
-          before the run, small, and has no edge twice.
+        That is where the MLP has one hidden layer, edges have few features, and the graph is known
+        before the run, small, and has no edge twice.
         """
         neighbours = graph.known_neighbours
         if len(mlp.layers) > 2 or edge_size > FEW_FEATURES:
