@@ -141,17 +141,6 @@ def test_hand_computed_aggregates(aggregate, expected):
     assert_close(messages(graph, nodes, prepared)[:, 0], expected, 1e-6)
 
 
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_an_edge_of_weight_2_counts_as_two_edges_and_one_of_weight_0_as_none(aggregate):
-    function = Gated(NODE, OUTPUT, 0, HEADS[aggregate])
-    messages, nodes = EdgeMessages(function, OUTPUT, aggregate), normal(3, NODE)
-    randomize(messages)
-    graph, same = SparseGraph([0, 1, 2, 0], [2, 2, 2, 1], 3), SparseGraph([0, 0, 1], [2, 2, 2], 3)
-    weights = tf.constant([2.0, 1.0, 0.0, 0.0])
-    expected = messages(same, nodes, messages.prepare(same))
-    assert_close(messages(graph, nodes, messages.prepare(graph), weights), expected)
-
-
 @pytest.mark.parametrize("scores", [[80.0, 90.0], [-1e4, -1e4 + 10], [1e38, 1e38]])
 def test_attention_holds_for_large_scores(scores):
     graph, nodes = SparseGraph([0, 1], [2, 2], 3), tf.constant([[1.0], [5.0], [9.0]])

@@ -65,16 +65,6 @@ def test_linear_maps_the_last_axis_whatever_the_rank(shape):
     np.testing.assert_allclose(y, x @ layer.w.numpy() + layer.b.numpy(), rtol=1e-5, atol=1e-5)
 
 
-def test_the_rank_makes_no_difference_to_linears_gradients():
-    layer, x = Linear(4, 5), normal(2, 3, 4)
-    weights = normal(2, 3, 5, seed=1)
-    with tf.GradientTape(persistent=True) as tape:
-        rank_3 = tf.reduce_sum(layer(x) * weights)
-        rank_2 = tf.reduce_sum(layer(x.reshape(6, 4)) * weights.reshape(6, 5))
-    for variable in layer.variables:
-        assert_close(tape.gradient(rank_3, variable), tape.gradient(rank_2, variable))
-
-
 def test_the_parts_of_a_split_kernel_add_up_to_the_layer():
     layer, parts = Linear(6, 3), [normal(5, size, seed=size) for size in (1, 3, 2)]
     randomize(layer)

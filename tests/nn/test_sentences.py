@@ -54,11 +54,6 @@ def test_prefix_tree_of_hand_written_sentences():
     }
 
 
-def test_levels_that_no_sentence_reaches_are_empty():
-    tree = as_lists(prefix_tree([[0, 3, 3], [2, 3, 3]], [1, 1]))
-    assert tree == {"words": ([0, 2], [], []), "parents": ([], []), "ends": [0, 1]}
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_the_tree_spells_every_sentence_and_holds_no_beginning_twice(seed):
     tokens, lengths = random_sentences(seed)
@@ -72,13 +67,6 @@ def test_the_tree_spells_every_sentence_and_holds_no_beginning_twice(seed):
     sentences = [tuple(t[:n].tolist()) for t, n in zip(tokens, lengths, strict=True)]
     assert [beginnings[end] for end in tree["ends"]] == sentences
     assert set(beginnings) == {s[:n] for s in sentences for n in range(1, len(s) + 1)}
-
-
-def test_the_tree_is_the_same_in_a_graph_of_unknown_number_of_sentences():
-    tokens, lengths = random_sentences(0)
-    signature = [tf.TensorSpec([None, 5], tf.int32), tf.TensorSpec([None], tf.int32)]
-    traced = tf.function(prefix_tree, input_signature=signature)(tokens, lengths)
-    assert as_lists(traced) == as_lists(prefix_tree(tokens, lengths))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -7,7 +7,7 @@ import tensorflow as tf
 from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
 from rrn.nn.graphs import regular
 from tests.compare import assert_close
-from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case, unite
+from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case
 
 
 def normal(*shape, seed=0):
@@ -91,70 +91,6 @@ def test_hand_computed_sparse_sums():
     np.testing.assert_array_equal(graph.broadcast_globals_to_nodes(tf.constant([[7]])), [[7]] * 3)
 
 
-def test_hand_computed_regular_sums():
-    # Two rings of 3 nodes, each of which hears the next: one holds 1, 2, 3, the other 4, 5, 6.
-    graph = RegularGraph([[1], [2], [0]], 2)
-    nodes = tf.constant([[1.0], [2], [3], [4], [5], [6]])
-    sums = graph.message_sums(identity, nodes, 10 * nodes)
-    np.testing.assert_array_equal(sums[:, 0], [12, 23, 31, 45, 56, 64])
-    np.testing.assert_array_equal(graph.degrees(), [1] * 6)
-    np.testing.assert_array_equal(graph.sum_nodes(nodes), [[6], [15]])
-    broadcast = graph.broadcast_globals_to_nodes(tf.constant([[7], [8]]))
-    np.testing.assert_array_equal(broadcast[:, 0], [7, 7, 7, 8, 8, 8])
-
-
-def test_hand_computed_fully_connected_sums():
-    # Two nodes, 1 and 2, and padding that holds 99: node 0 hears (1 + 10) + (2 + 10) = 23,
-    # node 1 hears (1 + 20) + (2 + 20) = 43.
-    graph = FullyConnectedGraph([[1, 1, 0]])
-    senders, receivers = tf.constant([[1.0], [2], [99]]), tf.constant([[10.0], [20], [99]])
-    sums = graph.message_sums(identity, senders, receivers)
-    np.testing.assert_array_equal(sums[:2, 0], [23, 43])
-    np.testing.assert_array_equal(graph.degrees()[:2], [2, 2])
-    np.testing.assert_array_equal(graph.sum_nodes(senders), [[3]])
-    # Weights by [sender, receiver]: node 0 hears 1 * 11 + 3 * 12, node 1 2 * 21 + 4 * 22.
-    weights = tf.constant([[[1.0, 2, 9], [3, 4, 9], [9, 9, 9]]])
-    sums = graph.message_sums(identity, senders, receivers, edge_weights=weights)
-    np.testing.assert_array_equal(sums[:2, 0], [47, 130])
-    np.testing.assert_array_equal(graph.degrees(weights)[:2], [4, 6])
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("form", ["regular", "fully_connected", "union"])
-def test_the_same_graph_in_sparse_form_gives_the_same_results(form, weighted):
-    graph, pairs, node_graph, real, num_graphs = make_case(form)
-    sparse = SparseGraph(
-        [i for i, _ in pairs], [j for _, j in pairs], len(real), node_graph, num_graphs
-    )
-    senders, receivers = normal(len(real), 3), normal(len(real), 3, seed=1)
-    edges, weights = draw_edges(graph, 3), draw_edges(graph, seed=2) if weighted else None
-    weight_rows = by_edge(graph, weights) if weighted else None
-    sums = graph.message_sums(edge_fn, senders, receivers, edges, weights)
-    expected = sparse.message_sums(edge_fn, senders, receivers, by_edge(graph, edges), weight_rows)
-    assert_close(sums[real], expected[real])
-    assert_close(graph.degrees(weights)[real], sparse.degrees(weight_rows)[real])
-    nodes = receivers * real[:, None]  # only a mask hides padding nodes from a sum
-    assert_close(graph.sum_nodes(receivers), sparse.sum_nodes(nodes))
-    globals_ = normal(num_graphs, 2)
-    np.testing.assert_array_equal(
-        graph.broadcast_globals_to_nodes(globals_), sparse.broadcast_globals_to_nodes(globals_)
-    )
-
-
-def test_a_fully_connected_graph_without_padding_equals_the_regular_one():
-    full = FullyConnectedGraph(np.ones([2, 3]))
-    regular = RegularGraph([[0, 1, 2]] * 3, 2)
-    nodes, edges, weights = normal(6, 2), normal(2, 3, 3, 2, seed=1), normal(2, 3, 3, seed=2)
-
-    def turned(x):
-        """Edges by [sender, receiver] as edges by [receiver, sender]."""
-        return tf.einsum("gij...->gji...", x)
-
-    sums = full.message_sums(edge_fn, nodes, -nodes, edges, weights)
-    assert_close(sums, regular.message_sums(edge_fn, nodes, -nodes, turned(edges), turned(weights)))
-    assert_close(full.degrees(weights), regular.degrees(turned(weights)))
-
-
 NEIGHBOURS = {
     "k from every node": [[1, 2], [2, 3], [0, 3], [1, 0]],
     "unequal numbers from the nodes": [[1, 2], [0, 1], [3, 0], [2, 2]],
@@ -162,7 +98,7 @@ NEIGHBOURS = {
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)
-@pytest.mark.parametrize("graphs_in_blocks", [[7], [3, 4], [2, 2, 3], [1] * 7])
+@pytest.mark.parametrize("graphs_in_blocks", [[7], [2, 2, 3]])
 def test_a_regular_graph_gives_the_same_in_blocks_of_any_size(
     neighbours, graphs_in_blocks, monkeypatch
 ):
@@ -229,28 +165,7 @@ def test_what_padding_holds_never_matters(content):
     np.testing.assert_array_equal(graph.sum_nodes(nodes), graph.sum_nodes(other))
 
 
-def test_a_union_equals_its_parts_one_by_one():
-    cases = [make_case(form) for form in ("regular", "sparse", "fully_connected")]
-    union, _, _, real, num_graphs = unite(cases)
-    nodes, globals_ = normal(len(real), 3), normal(num_graphs, 2)
-    edges, weights = draw_edges(union, 3), draw_edges(union, seed=1)
-    sums = union.message_sums(edge_fn, nodes, -nodes, edges, weights)
-    degrees, totals = union.degrees(weights), union.sum_nodes(nodes)
-    broadcast = union.broadcast_globals_to_nodes(globals_)
-    node = graph_ = 0
-    for (part, _, _, part_real, part_graphs), e, w in zip(cases, edges, weights, strict=True):
-        rows = slice(node, node + len(part_real))
-        part_sums = part.message_sums(edge_fn, nodes[rows], -nodes[rows], e, w)
-        np.testing.assert_array_equal(sums[rows], part_sums)
-        np.testing.assert_array_equal(degrees[rows], part.degrees(w))
-        graphs = slice(graph_, graph_ + part_graphs)
-        np.testing.assert_array_equal(totals[graphs], part.sum_nodes(nodes[rows]))
-        part_broadcast = part.broadcast_globals_to_nodes(globals_[graphs])
-        np.testing.assert_array_equal(broadcast[rows], part_broadcast)
-        node, graph_ = rows.stop, graphs.stop
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("place", [0, 2])
 def test_an_empty_part_changes_nothing(place):
     """A batch may hold no question of a part's sizes."""
     masks = [np.array([[1, 0], [1, 1]]), np.ones([1, 3])]
@@ -290,19 +205,6 @@ def test_bfloat16_messages_are_added_in_float32(form):
     sums = graph.message_sums(identity, ones, tf.zeros_like(ones))
     assert sums.dtype == tf.bfloat16
     assert float(sums[0, 0]) == 300
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_edge_shape_is_the_shape_of_weights(form):
-    expected = {
-        "sparse": [8],
-        "regular": [3, 4, 2],
-        "fully_connected": [4, 3, 3],
-        "union": [[4, 3, 3], [0, 2, 2], [8], [3, 4, 2]],
-    }
-    graph, *_ = make_case(form)
-    shape = tf.nest.map_structure(lambda s: s.numpy().tolist(), graph.edge_shape())
-    assert shape == expected[form]
 
 
 def test_sizes_may_be_unknown_when_a_function_is_traced():
