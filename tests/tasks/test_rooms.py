@@ -44,11 +44,11 @@ def config_with(file, **options):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("ages.py", {"num_people": 9}, "num_people: Input should be less than or equal to 8"),
+        ("ages.py", {"num_people": 9}, "num_people: expected a number less than or equal to 8"),
         ("ages.py", {"people": 3}, "people: no such option; this task's are num_steps, num_people"),
-        ("pretty_clevr.py", {"num_jumps": 0}, "num_jumps: Input should be greater than or equal"),
-        ("babi.py", {"auxiliary": 1}, "auxiliary: Input should be a valid boolean, got 1"),
-        ("babi.py", {"max_facts": True}, "max_facts: Input should be a valid integer, got True"),
+        ("pretty_clevr.py", {"num_jumps": 0}, "num_jumps: expected a number greater than or equal"),
+        ("babi.py", {"auxiliary": 1}, "auxiliary: expected a valid boolean, got 1"),
+        ("babi.py", {"max_facts": True}, "max_facts: expected a valid integer, got True"),
         ("triplet.py", {"num_steps": 2}, "num_steps: no such option; this task's are none"),
     ],
 )
