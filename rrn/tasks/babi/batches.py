@@ -11,14 +11,13 @@ from rrn.nn.sentences import padded, prefix_tree
 from rrn.tasks.babi.augmentation import Relabelling
 from rrn.tasks.babi.auxiliary import bags_of_words, content_words, find_topics
 from rrn.tasks.babi.network import Model
-from rrn.tasks.babi.parts import part_boundaries
-from rrn.tasks.babi.questions import answered_alone, distinct_questions
 from rrn.tasks.task import Arrays, Batch
 from rrn.variables.random import ExampleRandom, uniform
 
 NUM_TASKS = 20
 # In training numbers of rows are rounded, so that few shapes occur; see `bucket_ends`.
 SHARES, MULTIPLE = 16, 64  # of a batch, of the beginnings of sentences
+ENOUGH = 20  # occurrences; the answers to fewer questions may be the same by chance
 ALONE = 100  # more than a task's number: the group of its questions that their words answer
 
 
@@ -28,7 +27,7 @@ class Batches:
     Without a training split it knows no tasks, and makes batches of other splits alone.
 
     Args:
-      fact_shares: what `rrn.tasks.babi.parts.fact_shares` returned for the training split.
+      fact_shares: what `fact_shares` returned for the training split.
 
     Raises:
       ValueError: a word comes into the training stories that the vocabulary does not have.
@@ -224,3 +223,80 @@ def sentence_words(arrays: Mapping[str, Any], sentences: tf.Tensor) -> tuple[tf.
     """Looks up the words `[n, length]` of sentences, and their numbers of words `[n]`."""
     tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
     return tf.gather(tokens, sentences), tf.gather(lengths, sentences)
+
+
+# What is counted of the training split
+
+
+def part_boundaries(
+    size_counts: Sequence[float] | np.ndarray, num_parts: int, node_cost: int = 7
+) -> tuple[int, ...]:
+    """Finds the buckets of a batch that make the padding cheapest.
+
+    A graph of size n in a bucket of size b costs b² + node_cost * b. The unit is one edge. A node
+    costs about 7: its projections, node MLP and LSTM against the two middle layers of the message
+    MLP.
+
+    Args:
+      size_counts: the expected number of graphs of each size, `[max_size + 1]`.
+
+    Returns:
+      The largest size in each bucket, ascending.
+    """
+    max_size = len(size_counts) - 1
+    # largest size covered so far -> (cost, boundaries)
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for _ in range(min(num_parts, max_size)):
+        longer = dict(best)
+        for start, (cost, boundaries) in best.items():
+            graphs = 0.0
+            for end in range(start + 1, max_size + 1):
+                graphs += size_counts[end]
+                candidate = cost + graphs * (end**2 + node_cost * end)
+                if end not in longer or candidate < longer[end][0]:
+                    longer[end] = candidate, (*boundaries, end)
+        best = longer
+    return best[max_size][1]
+
+
+def fact_shares(train: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Counts questions by their number of facts, as if one of each task were drawn.
+
+    Returns:
+      For each number of facts the expected number of questions, `[most facts + 1]`.
+    """
+    tasks, counts = np.unique(train["task"], return_counts=True)
+    share = 1.0 / counts[np.searchsorted(tasks, train["task"])]
+    return np.bincount(train["num_facts"], weights=share)
+
+
+def distinct_questions(arrays: Mapping[str, np.ndarray]) -> tuple[list[tuple], np.ndarray]:
+    """Finds the questions that differ by their task or their words.
+
+    Args:
+      arrays: a split's "task" and "question" `[examples]`, and the sentences that its file has.
+
+    Returns:
+      (a task's number and the words' ids of each distinct question, which are the same in every
+      file with this vocabulary; each example's place in this list `[examples]`).
+    """
+    tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
+    pairs = np.stack([arrays["task"], arrays["question"]], axis=1)
+    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
+    return [(t, *tokens[q, : lengths[q]].tolist()) for t, q in pairs.tolist()], places.reshape(-1)
+
+
+def answered_alone(questions: Sequence[tuple], places: np.ndarray, answers: np.ndarray) -> set:
+    """Finds the questions that have the same answer in all stories.
+
+    Args:
+      questions, places: what `distinct_questions` returned for the training split.
+
+    Returns:
+      The questions that occur at least `ENOUGH` times, always with one answer.
+    """
+    answer_of = np.zeros(len(questions), answers.dtype)
+    answer_of[places] = answers
+    others = np.bincount(places, answers != answer_of[places], minlength=len(questions))
+    alone = (others == 0) & (np.bincount(places, minlength=len(questions)) >= ENOUGH)
+    return {questions[i] for i in np.flatnonzero(alone).tolist()}

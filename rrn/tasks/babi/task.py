@@ -18,9 +18,8 @@ from rrn.nn.graphs import FullyConnectedGraph, GraphUnion
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.nn.sentences import prefix_tree
 from rrn.tasks.babi.auxiliary import auxiliary_losses, some_facts
-from rrn.tasks.babi.batches import NUM_TASKS, Batches
+from rrn.tasks.babi.batches import NUM_TASKS, Batches, fact_shares
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork, Model
-from rrn.tasks.babi.parts import fact_shares
 from rrn.tasks.babi.text import joined, split_facts, token_ids
 from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom

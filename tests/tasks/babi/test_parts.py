@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from rrn.tasks.babi.parts import part_boundaries
+from rrn.tasks.babi.batches import part_boundaries
 
 
 def brute_force_cost(size_counts, boundaries, node_cost):
