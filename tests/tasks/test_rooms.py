@@ -44,18 +44,17 @@ def config_with(file, **options):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("ages.py", {"num_people": 9}, "num_people: expected a number less than or equal to 8"),
+        ("ages.py", {"num_people": 9}, "num_people: .*less than or equal to 8"),
         ("ages.py", {"people": 3}, "people: no such option; this task's are num_steps, num_people"),
-        ("pretty_clevr.py", {"num_jumps": 0}, "num_jumps: expected a number greater than or equal"),
-        ("babi.py", {"auxiliary": 1}, "auxiliary: expected a valid boolean, got 1"),
-        ("babi.py", {"max_facts": True}, "max_facts: expected a valid integer, got True"),
+        ("pretty_clevr.py", {"num_jumps": 0}, "num_jumps: .*greater than or equal"),
+        ("babi.py", {"auxiliary": 1}, "auxiliary: .*a valid boolean, got 1"),
+        ("babi.py", {"max_facts": True}, "max_facts: .*a valid integer, got True"),
         ("triplet.py", {"num_steps": 2}, "num_steps: no such option; this task's are none"),
     ],
 )
 def test_an_option_that_does_not_fit_is_named(file, options, message):
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=rf"^train\.stages\[1\]\.options\.{message}"):
         config_with(file, **options)
-    assert str(error.value).startswith(f"train.stages[1].options.{message}")
 
 
 def test_options_that_fit_are_taken():
