@@ -13,6 +13,7 @@ tower-encoders" on the tower's device, which is another one only where there is 
 """
 
 import functools
+from unittest import mock
 
 import tensorflow as tf
 
@@ -21,30 +22,21 @@ from configs import babi as babi_config
 from rrn.config import replace
 from rrn.files.data import read_prepared
 from rrn.nn import plain
-from rrn.tasks.babi import Babi
-from rrn.tasks.babi.batches import Batches
+from rrn.tasks.babi import Babi, batches
 
 NAMES = "plain", "rrn", "rrn tower-encoders"
 MODES = [f"{name} {dtype}" for name in NAMES for dtype in harness.DTYPES]
 
 
-class PlainBatches(Batches):
-    """Batches with the words of sentences in place of their trees."""
-
-    def sentences(self, arrays, sentences, fixed_shapes):
-        tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-        return {"tokens": tf.gather(tokens, sentences), "lengths": tf.gather(lengths, sentences)}
-
-
 class PlainBabi(Babi):
-    """The bAbI task with the plain formulation in place of the encoders and the network."""
-
-    def __init__(self, config, data):
-        super().__init__(config, data)
-        self.batches = PlainBatches(config, data, self.constants["fact_shares"])
+    """The bAbI task with the plain formulation instead of the encoders and the network."""
 
     def make_batch(self, arrays, examples, random, training):
-        batch = super().make_batch(arrays, examples, random, training)
+        def words(tokens, lengths, **_):
+            return {"tokens": tokens, "lengths": lengths}
+
+        with mock.patch.object(batches, "prefix_tree", words):  # of sentences, not their trees
+            batch = super().make_batch(arrays, examples, random, training)
         senders, receivers = self.graph(batch).edge_list()
         return {**batch, "senders": senders, "receivers": receivers}
 
@@ -63,7 +55,7 @@ class PlainBabi(Babi):
         )
 
 
-def case(data, batch_size, num_steps, mode, compiled, batches):
+def case(data, batch_size, num_steps, mode, compiled, num_batches):
     formulation, dtype = mode.split()[0], mode.split()[-1]
     config = replace(
         babi_config.get_config(),
@@ -75,7 +67,7 @@ def case(data, batch_size, num_steps, mode, compiled, batches):
 
     def make():
         create = functools.partial(task_class, config.model, data)
-        return harness.training_step(create, config, data.arrays("train"), compiled, batches)
+        return harness.training_step(create, config, data.arrays("train"), compiled, num_batches)
 
     return harness.Case(mode, make, batch_size, num_steps, compiled, dtype, units=batch_size)
 

@@ -1,8 +1,5 @@
 """Evaluation: every example once, the same on any number of devices."""
 
-import itertools
-import types
-
 import numpy as np
 import pytest
 
@@ -47,19 +44,6 @@ def test_a_part_of_a_split_is_from_all_over_it_and_of_all_kinds():
     assert (np.diff(part) > 0).all() and (part // 128 == range(1000)).all()
     assert np.bincount(part % 8, minlength=8).min() > 90  # 125 on average
     assert spread(12, 12).tolist() == list(range(12))
-
-
-def test_a_long_evaluation_shows_how_far_it_is(monkeypatch, capsys):
-    seconds = itertools.count()  # a clock by which every batch takes one
-    clock = types.SimpleNamespace(monotonic=lambda: next(seconds))
-    monkeypatch.setattr("rrn.training.progress.time", clock)
-    monkeypatch.setattr("rrn.training.progress.EvaluationProgress.SECONDS", 2)
-    line_outputs(LineTask(), CPUS[:1], 5, passes=2)
-    assert capsys.readouterr().out.splitlines() == [
-        "evaluated 10/24  5 examples/s  0:00:02 left",
-        "evaluated 20/24  5 examples/s  0:00:00 left",
-        "evaluated 24/24  4 examples/s  0:00:00 left",
-    ]
 
 
 def test_passes_average_over_other_draws():
