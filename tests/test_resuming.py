@@ -4,7 +4,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import time
 
@@ -33,14 +32,14 @@ def uninterrupted(small_babi_h5, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7 * LIMIT)
+@pytest.mark.timeout(5 * LIMIT)
 def test_stopped_and_killed_runs_resume_to_the_same_bits(
     uninterrupted, small_babi_h5, start_program, tmp_path
 ):
     """Until the first is stopped, a second process in its folder is refused."""
     arguments, update = command(small_babi_h5, *LONG, "--workdir", tmp_path), 0
     kill = signal.SIGKILL, -signal.SIGKILL
-    stops = [(signal.SIGINT, 0), kill, (signal.SIGTERM, 143), kill, (signal.SIGHUP, 129)]
+    stops = [(signal.SIGINT, 0), kill, (signal.SIGTERM, 143)]
     for number, expected in stops:
         program = start_program(arguments)
         assert program.first_update() > update  # of the last stop, which has saved
@@ -63,24 +62,6 @@ def test_stopped_and_killed_runs_resume_to_the_same_bits(
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     seconds = [json.loads(line)["seconds"] for line in lines]
     assert seconds == sorted(seconds)  # each part goes on where the one before it stopped
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3 * LIMIT)
-def test_a_compiled_run_resumes_to_the_same_bits(small_babi_h5, start_program, tmp_path):
-    """What goes on is a copy of the folder from the middle of the run, as a kill would leave it."""
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    arguments = command(small_babi_h5, *SHORT, "--jit=on", "--workdir")
-    program = start_program([*arguments, str(whole)])
-    program.wait_for("^update 36/")
-    os.kill(program.pid, signal.SIGSTOP)
-    shutil.copytree(whole, part)
-    os.kill(program.pid, signal.SIGCONT)
-    status, _, err = program.finish()
-    assert status == 0, err
-    out = succeed([*arguments, str(part)])
-    assert 30 < int(re.search(r"^update (\d+)/", out, re.MULTILINE)[1]) <= 60
-    assert_same_end(part, whole)
 
 
 def assert_refused(arguments, workdir, owner):
@@ -111,18 +92,3 @@ def test_devices_that_do_not_wait_go_on_after_a_kill(small_babi_h5, start_progra
     for line in training:
         assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 6
         assert 0 <= line["staleness"] <= line["staleness_max"]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(2 * LIMIT)
-def test_a_loss_that_is_not_finite_ends_devices_that_do_not_wait(small_babi_h5, tmp_path):
-    """Within three updates the weights are so large that a product of them overflows."""
-    flags = "--nosync", "--config.train.learning_rate=1e9", "--workdir", tmp_path
-    arguments = command(small_babi_h5, *LONG, *flags, devices="cpu:2")
-    status, out, err = run(arguments)
-    assert status == 1 and "Traceback" not in err
-    said = r"error: update [123]: the loss or its gradient: not finite; .*/ckpt-0"
-    assert re.fullmatch(said, err.splitlines()[-1])
-    assert "update " not in out and not (tmp_path / "metrics.jsonl").exists()
-    assert [path.name for path in tmp_path.glob("checkpoints/*/*.index")] == ["ckpt-0.index"]
-    assert not is_done(tmp_path)

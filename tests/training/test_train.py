@@ -2,6 +2,7 @@
 
 import functools
 import json
+import subprocess
 import types
 
 import h5py
@@ -14,7 +15,7 @@ from rrn.distribute import Cluster
 from rrn.distribute.variables import short_device
 from rrn.files.weights import load_weights, save_weights
 from rrn.tasks.report import Results
-from rrn.training import Request, run
+from rrn.training import Request, evaluate, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import make_machines
 from rrn.training.setup import read_data, set_up
@@ -185,3 +186,48 @@ def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_pat
     request = Request(config, "babi", tmp_path, devices="cpu", cluster=cluster)
     setup = set_up(request, make_machines(request), *read_data(request))
     assert {short_device(variable.device) for variable in setup.variables} == {"CPU:0"}
+
+
+def small_sudoku(path, **train):
+    config = replace(load_config("sudoku.py", "test"), data={"path": str(path)})
+    train = {"num_updates": 10, "schedule": "constant", "ema_decay": 0.9, **train}
+    return replace(config, model={"hidden_size": 8, "num_steps": 1}, train=train)
+
+
+@pytest.mark.slow
+def test_a_compiled_run_resumes_to_the_same_bits(small_sudoku_h5, tmp_path):
+    def train(folder, num_updates):
+        config = small_sudoku(small_sudoku_h5, num_updates=num_updates)
+        run(Request(config, "sudoku", tmp_path / folder, devices="cpu", jit="on"))
+
+    train("whole", 10)
+    train("part", 5)
+    train("part", 10)
+    ours, theirs = (
+        tf.train.load_checkpoint(str(tmp_path / folder / "checkpoints" / "last"))
+        for folder in ("whole", "part")
+    )
+    names = [name for name in ours.get_variable_to_shape_map() if name.startswith("trainer/")]
+    assert len(names) > 60  # weights, slots, averages
+    for name in names:
+        np.testing.assert_array_equal(ours.get_tensor(name), theirs.get_tensor(name), err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_not_finite_ends_devices_that_do_not_wait(small_sudoku_h5, tmp_path):
+    config = small_sudoku(small_sudoku_h5, learning_rate=1e9)
+    request = Request(config, "sudoku", tmp_path, devices="cpu:2", sync=False)
+    said = r"^update \d: the loss or its gradient: not finite; .*/ckpt-0$"
+    with pytest.raises(FloatingPointError, match=said):
+        run(request)
+    assert not (tmp_path / "metrics.jsonl").exists() and not (tmp_path / "weights.h5").exists()
+
+
+def test_a_commit_that_git_does_not_tell_is_said(monkeypatch, capsys):
+    def refuse(command, **_):
+        raise subprocess.CalledProcessError(128, command, stderr="fatal: dubious ownership\nmore")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert evaluate._commit() is None
+    said = capsys.readouterr().out
+    assert said == "results.json will not have the commit: fatal: dubious ownership\n"
