@@ -143,9 +143,8 @@ class Training:
                     self.updates.use(inputs, settings)
                 self._make_updates(stage, compiles)
                 num_done, compiles = int(trainer.update), False
-                if num_done % self.config.evaluate_every_updates == 0 or trainer.plan.finished(
-                    num_done
-                ):
+                pause = num_done % self.config.evaluate_every_updates == 0
+                if pause or trainer.plan.finished(num_done):
                     self.validate()
                 if checkpoints.due():
                     checkpoints.save()
