@@ -28,22 +28,17 @@ from tests.helpers import CPUS, LineTask, line_batches, line_config
 from tests.test_docs import blocks_of
 
 
-class ContestOptions(Settings):
+class LossOptions(Settings):
+    scale: settings.Steps = 1
+
+
+class BatchOptions(Settings):
     exact: bool = False
 
 
 class ContestModel(settings.ModelSettings):
     TASK = "contest"
-    BATCH_OPTIONS = ContestOptions
-
-
-class SteppedOptions(Settings):
-    num_steps: settings.Steps = 2
-
-
-class SteppedModel(settings.ModelSettings):
-    TASK = "stepped"
-    LOSS_OPTIONS = SteppedOptions
+    LOSS_OPTIONS, BATCH_OPTIONS = LossOptions, BatchOptions
 
 
 class ContestTask(LineTask):
@@ -63,10 +58,10 @@ class ContestTask(LineTask):
         batch = super().make_batch(arrays, examples, random, training)
         return {**batch, "noise": tf.zeros_like(batch["noise"])} if exact else batch
 
-    def loss(self, encodings, batch, random, training):
+    def loss(self, encodings, batch, random, training, scale=1):
         losses, outputs = super().loss(encodings, batch, random, training)
         verdict = self.network.judge(encodings["h"])[:, 0]
-        fit, judge = losses["loss"], tf.nn.softplus(batch["y"] * verdict)
+        fit, judge = scale * losses["loss"], tf.nn.softplus(batch["y"] * verdict)
         outputs["verdict"] = verdict
         return {"fit": fit, "judge": judge, "fool": fit + tf.nn.softplus(verdict)}, outputs
 
@@ -79,18 +74,6 @@ class ContestTask(LineTask):
 class ContestReport(Report):
     def table(self, results):
         return f"loss {results.metrics['loss']:.4f} {sorted(results.by_stage)}"
-
-
-class SteppedTask(LineTask):
-    """`LineTask` with a loss so many times as large as it has steps."""
-
-    def __init__(self):
-        super().__init__()
-        self.config = SteppedModel()
-
-    def loss(self, encodings, batch, random, training, num_steps=2):
-        losses, outputs = super().loss(encodings, batch, random, training)
-        return {"loss": num_steps * losses["loss"]}, outputs
 
 
 LINE = "encoder", "network.linear"
@@ -120,9 +103,9 @@ def contest_config(stages=STAGES, **fields):
     return line_config(**{**usual, "stages": stages, **fields})
 
 
-def contest_trainer(num_devices=1, create_task=ContestTask, **fields):
+def contest_trainer(num_devices=1, **fields):
     """(Trainer of a contest, its devices' endless iterators over the same global batches)."""
-    task = create_task()
+    task = ContestTask()
     inputs = training_inputs(task, task.arrays, 6, num_devices, 0, 0)
     specs = [dataset.element_spec for dataset in inputs]
     trainer = Trainer(task, contest_config(**fields), CPUS[:num_devices], specs)
@@ -181,15 +164,10 @@ WRONG = {
         "stage s: modules must be a tuple of some of encoder, network, encoder.linear, "
         "encoder.embedding, network.linear, network.judge; got 'network.jury'",
     ),
-    "no module": ({"modules": ("loss",)}, "stage s: modules must be .* got 'loss'"),
     "no modules": ({"modules": ()}, r"stage s: modules \(\) have no variables"),
     "option": (
         {"options": {"steps": 2}},
-        r"stage s: options\.steps: no such option; this task's are exact",
-    ),
-    "switch": (
-        {"options": {"exact": 2}},
-        r"stage s: options\.exact: Input should be a valid boolean, got 2",
+        r"stage s: options\.steps: no such option; this task's are scale, exact",
     ),
     "optimizer's argument": (
         {"optimizer": MuonSettings(exclude="words")},
@@ -213,15 +191,6 @@ def test_what_is_wrong_is_named(case):
     with pytest.raises(ValueError, match=f"^{message}") as error:
         contest_trainer(stages=stages)
     assert "\n" not in str(error.value)
-
-
-def test_a_task_that_returns_no_losses_is_told_so():
-    class Silent(ContestTask):
-        def loss(self, *arguments, **named):
-            return {}, super().loss(*arguments, **named)[1]
-
-    with pytest.raises(ValueError, match=r"must be one of none: the task .* got 'fit'$"):
-        contest_trainer(create_task=Silent)
 
 
 # What an update changes
@@ -267,28 +236,15 @@ def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest)
 
 
 def test_a_stage_may_set_what_the_loss_takes():
-    own = {"name": "own", "num_updates": 1, "options": {"num_steps": 6}}
-    stages = {"name": "models", "num_updates": 1}, own
-    trainer, (iterator,) = contest_trainer(create_task=SteppedTask, stages=stages)
+    stages = [
+        {"name": f"by {n}", "loss": "fit", "modules": LINE, "options": {"scale": n}} for n in (1, 3)
+    ]
+    trainer, (iterator,) = contest_trainer(stages=stages)
     batch = next(iterator)
-    models, own = (
+    one, three = (
         average(stage, *run_towers(trainer, stage, [batch]))[0] for stage in trainer.plan.stages
     )
-    assert_close(own, 3.0 * np.array(models))
-    for options, message in (
-        ({"steps": 3}, r"stage s: options\.steps: no such option; this task's are num_steps"),
-        ({"num_steps": 0}, r"stage s: options\.num_steps: Input should be greater than"),
-        (
-            {"num_steps": True},
-            r"stage s: options\.num_steps: Input should be a valid integer, got True",
-        ),
-        (
-            {"num_steps": "3"},
-            r"stage s: options\.num_steps: Input should be a valid integer, got '3'",
-        ),
-    ):
-        with pytest.raises(ValueError, match=message):
-            contest_trainer(create_task=SteppedTask, stages=({"name": "s", "options": options},))
+    assert_close(three, 3.0 * np.array(one))
 
 
 def test_schedules_and_bias_correction_count_the_stages_own_updates(contest):
