@@ -138,7 +138,7 @@ def test_several_devices_equal_one(compiled):
     for a, b in zip(one.model_variables, three.model_variables, strict=True):
         assert_close(b, a, 1e-4)
     assert {"solved", "segments_to_solve"} <= means.keys() == others.keys()
-    part = three.pool._segments.variables[1]
+    part = three.carried._segments.variables[1]
     assert part.shape == [2] and "CPU:1" in part.device  # its device's part of the batch
 
 
