@@ -1,6 +1,6 @@
-"""Pretty-CLEVR's networks: the recurrent one over objects, and the paper's MLP."""
+"""Pretty-CLEVR's questions and networks: the recurrent one over objects, and the paper's MLP."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import tensorflow as tf
 
@@ -10,11 +10,13 @@ from rrn.nn.layers import MLP, glorot_uniform
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.nn.readout import dropout, sum_readout
 from rrn.settings import Number
-from rrn.tasks.pretty_clevr.questions import CLASSES, OBJECTS
 from rrn.tasks.task import Batch
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import read
 
+OBJECTS = 8  # of a scene; also colours, markers, and numbers of jumps from 0 to 7
+CLASSES = 2 * OBJECTS  # of answers and anchors: colours, then markers
+QUESTIONS = OBJECTS * OBJECTS * 2  # of a scene: start, jumps, anchor by colour or by marker
 SCHEMAS = (("pretty_clevr", 1),)
 
 
@@ -29,6 +31,34 @@ class Model(ModelSettings):
     readout_dropout: Dropout = 0.5
     markers_in_order: bool = False  # the k-th object has marker k; only the MLP sees it
     auxiliary_loss: Number = 0.0  # weight of the loss of finding the answer's object, in training
+
+
+class Question(NamedTuple):
+    """A question, or many: then each part is an array or tensor `[examples]`.
+
+    Attributes:
+      scene: its number in the split.
+      start: the object from which the jumps go.
+      by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
+    """
+
+    scene: Any
+    start: Any
+    jumps: Any
+    by_marker: Any
+
+
+def question_of(example: Any) -> Question:
+    """Finds what an example asks for, by its number in the split.
+
+    It may be an array or tensor of numbers; the question's parts are then such, too.
+    """
+    return Question(
+        scene=example // QUESTIONS,
+        start=example // (2 * OBJECTS) % OBJECTS,
+        jumps=example // 2 % OBJECTS,
+        by_marker=example % 2,
+    )
 
 
 OBJECT_SIZE = 2 + 2 * OBJECTS  # position, colour, marker

@@ -11,8 +11,12 @@ from matplotlib.figure import Figure
 
 from rrn.pages import Example, Step
 from rrn.tasks.examples import likeliest, message_strengths
-from rrn.tasks.pretty_clevr.network import PrettyClevrNetwork, one_hot_question
-from rrn.tasks.pretty_clevr.questions import OBJECTS, question_of
+from rrn.tasks.pretty_clevr.network import (
+    OBJECTS,
+    PrettyClevrNetwork,
+    one_hot_question,
+    question_of,
+)
 from rrn.tasks.pretty_clevr.task import PrettyClevr
 from rrn.tasks.report import AccuracyReport, Results
 from rrn.tasks.task import Arrays, Batch

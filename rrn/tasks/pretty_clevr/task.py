@@ -18,13 +18,15 @@ from rrn.files.data import PreparedData
 from rrn.nn.readout import accuracy_metrics, answer_losses
 from rrn.tasks.checks import Range
 from rrn.tasks.pretty_clevr.network import (
+    OBJECTS,
     OTHERS,
+    QUESTIONS,
     FlatNetwork,
     Model,
     PrettyClevrNetwork,
     one_hot_question,
+    question_of,
 )
-from rrn.tasks.pretty_clevr.questions import OBJECTS, QUESTIONS, question_of
 from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable
