@@ -12,7 +12,7 @@ network has 3,274,634 parameters.
     quick    99.97 %                                100 seconds, 2 cores, AMD EPYC
     test     20 updates                             less than a minute
 
-`article` has the settings of the article on parameter servers, see docs/report/server_study.md.
+`article` has the settings of the article on parameter servers, see docs/notes/server_study.md.
 """
 
 from rrn.config import (
@@ -20,7 +20,7 @@ from rrn.config import (
     Evaluate,
     Experiment,
     Exponential,
-    RMSPropSettings,
+    RMSProp,
     Staircase,
     Train,
     replace,
@@ -36,7 +36,7 @@ def tutorial() -> Experiment:
         train=Train(
             batch_size=128,
             num_updates=8_600,
-            optimizer=RMSPropSettings(),
+            optimizer=RMSProp(),
             learning_rate=1e-3,
             schedule=Exponential(decay_rate=0.95, decay_updates=430),  # an epoch
             evaluate_every_updates=430,

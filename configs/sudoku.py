@@ -19,7 +19,7 @@ four.
     test        10 updates                              less than a minute
 
 `segments` starts from cpu's weights (`--weights runs/sudoku_cpu/weights.h5`) and ran in twelve
-parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/report/training.md has both.
+parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/notes/training.md has both.
 
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
         --out data/sudoku_hard.h5                                                     (hard)
@@ -33,7 +33,7 @@ from rrn.config import (
     Data,
     Evaluate,
     Experiment,
-    MuonSettings,
+    Muon,
     Segments,
     Stage,
     Train,
@@ -107,7 +107,7 @@ def segments() -> Experiment:
         train={
             "batch_size": 32,
             "num_updates": 10_000,
-            "optimizer": MuonSettings(exclude="embedding|readout"),
+            "optimizer": Muon(exclude="embedding|readout"),
             "learning_rate": 1.5e-3,
             "ema_decay": 0.998,
             "segments": Segments(max_segments=8, leave_probability=0.7),

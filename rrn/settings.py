@@ -80,11 +80,16 @@ class Settings(BaseModel):
         return {**own, field: tuple(items)}
 
 
+class _Part(dict):
+    """Some items of a mapping, whose others stay: a path of `change` names one of them."""
+
+
 def _fields(item, given):
     """The fields of settings, or of a dict instead, with those that are given to it."""
     fields = dict(item)
     for name, value in given.items():
-        some = isinstance(value, Mapping) and "kind" not in value  # of the fields of `name`
+        some = isinstance(fields.get(name), Settings) and isinstance(value, Mapping)
+        some = isinstance(value, _Part) or (some and "kind" not in value)  # of the fields of `name`
         fields[name] = {**dict(fields.get(name) or {}), **value} if some else value
     return fields
 
@@ -118,7 +123,9 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
     keys = re.findall(r"[^.\[\]]+", path)
 
     def changed(value):
-        return replace(settings, **functools.reduce(lambda v, key: {key: v}, keys[::-1], value))
+        return replace(
+            settings, **functools.reduce(lambda v, key: _Part({key: v}), keys[::-1], value)
+        )
 
     try:
         return changed(literal)
@@ -142,7 +149,9 @@ def _merged(old: Any, new: Any, path: str) -> Any:
         return tuple(items)
     if old is not None and not isinstance(old, (Settings, Mapping)):
         return new  # which its field will refuse
-    fields = dict(old or {})
+    if isinstance(old, Mapping) and not isinstance(new, _Part):
+        return new  # a stage's options are given whole
+    fields = type(new)(old or {})
     for name, value in new.items():
         fields[name] = _merged(fields.get(name), value, f"{path}.{name}".lstrip("."))
     return create(type(old), fields, path) if isinstance(old, Settings) else fields

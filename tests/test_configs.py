@@ -109,6 +109,13 @@ def test_a_stages_fields_are_set_from_the_command_line():
     )
 
 
+def test_a_stages_options_are_given_whole():
+    first, _, stories, *_, last = load_config("babi.py", "hour").train.stages
+    assert first.options == {"augment_below": 5_000, "max_facts": 24, "auxiliary_facts": 3}
+    assert stories.options == {"augment_below": 5_000, "max_facts": 24}
+    assert last.options == {"auxiliary": False}
+
+
 def test_a_field_of_all_stages_is_set_from_the_command_line():
     file = f"{ROOT}/configs/completion.py:quick"
     config = read_config(file, [("train.learning_rate", "0.5"), ("train.num_updates", "3")])
