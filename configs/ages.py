@@ -17,7 +17,17 @@ The paper trains for up to 10 million updates; no published results could be fou
 
 from typing import Any
 
-from rrn.config import Constant, Cosine, Data, Evaluate, Experiment, Muon, Stage, Train, replace
+from rrn.config import (
+    Constant,
+    Cosine,
+    Data,
+    Evaluate,
+    Experiment,
+    MuonSettings,
+    Stage,
+    Train,
+    replace,
+)
 from rrn.config_file import look_up, shorten
 from rrn.tasks import ages
 
@@ -49,7 +59,7 @@ def ours() -> Experiment:
         model={"readout_dropout": 0.0, "auxiliary_loss": 1.0, "sinusoids": True},
         train={
             "batch_size": 256,
-            "optimizer": Muon(exclude=exclude),
+            "optimizer": MuonSettings(exclude=exclude),
             "learning_rate": 3e-3,
             "schedule": Constant(warmup_updates=200),
             "clip_norm": 1.0,

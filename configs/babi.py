@@ -28,7 +28,7 @@ from rrn.config import (
     Data,
     Evaluate,
     Experiment,
-    Muon,
+    MuonSettings,
     Stage,
     Train,
     replace,
@@ -76,7 +76,9 @@ def quick() -> Experiment:
         },
         train={
             "batch_size": 512,
-            "optimizer": Muon(exclude="^embedding|^readout/linear_2"),  # words in, words out
+            "optimizer": MuonSettings(
+                exclude="^embedding|^readout/linear_2"
+            ),  # words in, words out
             "learning_rate": 3e-3,
             "schedule": Cosine(warmup_updates=200),
             "clip_norm": 1.0,

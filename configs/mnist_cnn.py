@@ -20,7 +20,7 @@ from rrn.config import (
     Evaluate,
     Experiment,
     Exponential,
-    RMSProp,
+    RMSPropSettings,
     Staircase,
     Train,
     replace,
@@ -36,7 +36,7 @@ def tutorial() -> Experiment:
         train=Train(
             batch_size=128,
             num_updates=8_600,
-            optimizer=RMSProp(),
+            optimizer=RMSPropSettings(),
             learning_rate=1e-3,
             schedule=Exponential(decay_rate=0.95, decay_updates=430),  # an epoch
             evaluate_every_updates=430,

@@ -20,7 +20,7 @@ million updates; its relation network's: 100 97 54 34 34 32 27 52; its MLP's: 10
 Cores are of an AMD EPYC. `mlp_in_order` has the authors' order of markers, `mlp` a random one.
 """
 
-from rrn.config import Cosine, Data, Evaluate, Experiment, Muon, Train, replace
+from rrn.config import Cosine, Data, Evaluate, Experiment, MuonSettings, Train, replace
 from rrn.config_file import look_up, shorten
 from rrn.tasks import pretty_clevr
 
@@ -66,7 +66,7 @@ def cpu() -> Experiment:
 def gpu() -> Experiment:
     """As cpu, with Muon: four times its questions in an update, and a twelfth of its updates."""
     # One-hots in, classes out.
-    muon = Muon(exclude="^input_fn/linear_0|^readout/linear_1|^node_readout")
+    muon = MuonSettings(exclude="^input_fn/linear_0|^readout/linear_1|^node_readout")
     return replace(
         cpu(),
         train={
@@ -94,7 +94,7 @@ def mlp() -> Experiment:
     config = replace(
         ours(),
         model={"network": "mlp", "hidden_size": 256},
-        train={"batch_size": 512, "optimizer": Muon(), "evaluate_every_updates": 20_000},
+        train={"batch_size": 512, "optimizer": MuonSettings(), "evaluate_every_updates": 20_000},
         evaluate={"by_stage": False},
     )
     return few_jumps_first(config, 5_000, 75_000, 160_000)

@@ -33,7 +33,7 @@ from rrn.config import (
     Data,
     Evaluate,
     Experiment,
-    Muon,
+    MuonSettings,
     Segments,
     Stage,
     Train,
@@ -107,7 +107,7 @@ def segments() -> Experiment:
         train={
             "batch_size": 32,
             "num_updates": 10_000,
-            "optimizer": Muon(exclude="embedding|readout"),
+            "optimizer": MuonSettings(exclude="embedding|readout"),
             "learning_rate": 1.5e-3,
             "ema_decay": 0.998,
             "segments": Segments(max_segments=8, leave_probability=0.7),

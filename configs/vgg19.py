@@ -14,7 +14,7 @@ normalization, and nothing is trained beforehand.
     test     20 updates of a narrow network              less than a minute
 """
 
-from rrn.config import Data, Evaluate, Experiment, Exponential, RMSProp, Train, replace
+from rrn.config import Data, Evaluate, Experiment, Exponential, RMSPropSettings, Train, replace
 from rrn.config_file import look_up, shorten
 from rrn.tasks import classification
 
@@ -33,7 +33,7 @@ def full() -> Experiment:
         train=Train(
             batch_size=128,
             num_updates=8_600,
-            optimizer=RMSProp(),
+            optimizer=RMSPropSettings(),
             learning_rate=1e-4,
             schedule=Exponential(decay_rate=0.95, decay_updates=430),  # an epoch
             evaluate_every_updates=430,
