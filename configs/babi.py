@@ -76,9 +76,8 @@ def quick() -> Experiment:
         },
         train={
             "batch_size": 512,
-            "optimizer": MuonSettings(
-                exclude="^embedding|^readout/linear_2"
-            ),  # words in, words out
+            # Words in, words out.
+            "optimizer": MuonSettings(exclude="^embedding|^readout/linear_2"),
             "learning_rate": 3e-3,
             "schedule": Cosine(warmup_updates=200),
             "clip_norm": 1.0,

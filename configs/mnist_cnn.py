@@ -12,7 +12,7 @@ network has 3,274,634 parameters.
     quick    99.97 %                                100 seconds, 2 cores, AMD EPYC
     test     20 updates                             less than a minute
 
-`article` has the settings of the article on parameter servers, see docs/notes/server_study.md.
+`article` has the settings of the article on parameter servers, see docs/report/server_study.md.
 """
 
 from rrn.config import (

@@ -19,7 +19,7 @@ four.
     test        10 updates                              less than a minute
 
 `segments` starts from cpu's weights (`--weights runs/sudoku_cpu/weights.h5`) and ran in twelve
-parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/notes/training.md has both.
+parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/report/training.md has both.
 
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
         --out data/sudoku_hard.h5                                                     (hard)

@@ -151,7 +151,7 @@ def _merged(old: Any, new: Any, path: str) -> Any:
         return new  # which its field will refuse
     if isinstance(old, Mapping) and not isinstance(new, _Part):
         return new  # a stage's options are given whole
-    fields = type(new)(old or {})
+    fields = (_Part if isinstance(new, _Part) else dict)(old or {})
     for name, value in new.items():
         fields[name] = _merged(fields.get(name), value, f"{path}.{name}".lstrip("."))
     return create(type(old), fields, path) if isinstance(old, Settings) else fields
