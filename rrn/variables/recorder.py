@@ -68,7 +68,8 @@ def tower_scope(name: str, device: str = "") -> Iterator[None]:
 
 def record(name: str, tensor: tf.Tensor) -> None:
     """Notes a tensor, if a recorder is open, by its name in the tower's name scope."""
-    if (record := _local.record) is not None:
+    record = _local.record  # AutoGraph knows no :=
+    if record is not None:
         full = f"{tf.get_current_name_scope()}/{name}".removeprefix(record.scope)
         record.tensors.append((full, list(tensor.shape), tensor.device or record.device))
 

@@ -535,7 +535,7 @@ def test_messages_and_states_of_every_step_are_noted(node_update):
     with recording() as towers, tower_scope("tower 0"):
         network(RegularGraph([[1], [0]], 1), tf.ones([2, 3]), 2)
     names = ["step_1/message_sums", "step_1/hidden", "step_2/message_sums", "step_2/hidden"]
-    assert [activation.name for activation in towers["tower 0"].activations] == names
+    assert [name for name, _, _ in towers["tower 0"].tensors] == names
 
 
 def test_the_mean_of_an_mlps_messages_takes_the_fast_way():
