@@ -204,7 +204,7 @@ def _stage(stage, objectives=(), **fields):
 def executable(path, script):
     """Writes a shell script that can be called as a program."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/usr/bin/env bash\n{script}\n")
+    path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(0o755)
 
 
