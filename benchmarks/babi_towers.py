@@ -4,7 +4,7 @@
 
 main.py trains `configs/babi.py` twice, with --sync and with --nosync. An
 update is of one batch either way, so both read as many questions. The two runs take turns: one is
-stopped (SIGSTOP) while the other goes on, so that both meet the same state of a shared machine.
+stopped (SIGSTOP) while the other continues, so that both meet the same state of a shared machine.
 Rates are of the turns in which both trained, and by processor time as well.
 
 Prints, for each: questions a second, questions for each second of processor time, the mean and the
@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 class Run:
-    """One run of main.py that goes on only within its turns."""
+    """One run of main.py that continues only within its turns."""
 
     def __init__(self, way, arguments):
         self.folder, self.updates = arguments.out / way, arguments.updates
@@ -75,7 +75,7 @@ class Run:
             time.sleep(POLL_SECONDS)
 
     def take_turn(self):
-        """Goes on for a while: (updates, seconds, processor seconds), None where training ends."""
+        """Continues for a while: (updates, seconds, processor seconds), None at the end."""
         before, then, cpu = self.update(), time.monotonic(), self._cpu_seconds()
         self.process.send_signal(signal.SIGCONT)
         time.sleep(TURN_SECONDS)

@@ -164,7 +164,7 @@ def measure(cases, repeats):
 
     "processor_milliseconds" are those of all threads of this process.
 
-    A case that fails has a row with a "note" instead of results. The others go on.
+    A case that fails has a row with a "note" instead of results. The others continue.
     """
     rows = [case.row() for case in cases]
     steps = [begin(*both) for both in zip(cases, rows, strict=True)]

@@ -147,7 +147,7 @@ def cluster_flags(policy, batch_size, updates, arguments):
 
 
 def train(model, settings, flags, arguments, name, updates):
-    """Runs main.py for at least so many updates; returns what was measured.
+    """Runs main.py for at least that many updates; returns what was measured.
 
     "updates_per_second"; "curve": its training lines of metrics.jsonl; "servers": for each one the
     bytes of an update, {"computed": to send, and to get, "sent", "received"}; "test_accuracy":
@@ -190,7 +190,7 @@ def train(model, settings, flags, arguments, name, updates):
 
 
 def watch(process, folder, updates, timeout):
-    """[(update, seconds, each server's byte counts)] as training goes on, one for each line.
+    """[(update, seconds, each server's byte counts)] while it trains, one for each line.
 
     Raises:
       RuntimeError: the run ended before its updates were done, or takes too long.

@@ -82,7 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--puzzles", required=True, help="a file of puzzles")
     parser.add_argument("--calibrate", help="a file of other puzzles, which choose the confidence")
-    parser.add_argument("--count", type=int, default=0, help="so many of each file's, drawn")
+    parser.add_argument("--count", type=int, default=0, help="this many of each file, drawn")
     parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--confidence", type=float, default=0.99)
