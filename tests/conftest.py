@@ -122,7 +122,7 @@ def four_logical_cpus():
     """Four logical CPU devices for every test; must come before TensorFlow's first operation."""
     import tensorflow as tf
 
-    from rrn.order import keep_order
+    from rrn.variables.order import keep_order
 
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)

@@ -162,7 +162,7 @@ class ParsedError(BaseException):
 
 def parse_main(arguments):
     """Parses the flags of main.py, and reads the config with its changed fields."""
-    main = importlib.import_module("rrn.main")
+    main = importlib.import_module("rrn.__main__")
     changes = main.parse_flags(["main.py", *arguments])
     read_config(flags.FLAGS["config"].value, changes)
     flags.FLAGS.unparse_flags()

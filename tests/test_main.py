@@ -10,10 +10,10 @@ import threading
 import h5py
 import pytest
 
+from rrn.__main__ import start
 from rrn.config import replace
 from rrn.data_prep import hdf5
 from rrn.files.weights_file import Weights, write_weights
-from rrn.main import start
 from rrn.training import Request, run
 from tests.helpers import load_config
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rrn.optimizers.optimizer import Gradient
-from rrn.order import add_in_order
+from rrn.variables.order import add_in_order
 
 
 def average_gradients(

@@ -36,7 +36,7 @@ from rrn.distribute.cluster import (
 )
 from rrn.distribute.devices import tune_cpu
 from rrn.hardware import count_cores
-from rrn.order import keep_order
+from rrn.variables.order import keep_order
 
 GONE = tf.errors.UnavailableError, tf.errors.AbortedError  # of a process that has failed
 OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a private network."

@@ -13,7 +13,7 @@ from rrn.compiling import is_compiling
 from rrn.nn.checks import check_shape, check_sizes, float_type
 from rrn.nn.layers import bias_add
 from rrn.variables.reading import read
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 
 def max_pool(images: tf.Tensor) -> tf.Tensor:

@@ -33,9 +33,9 @@ import tensorflow as tf
 from rrn.compiling import is_compiling
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import MLP, custom_gradient
-from rrn.order import add_in_order
+from rrn.variables.order import add_in_order
 from rrn.variables.reading import read
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 BLOCK_EDGES = 2**13  # twice or half as many: as fast in an update, a tenth slower by themselves
 MAX_BLOCKS = 32  # of a large batch: each costs time to trace

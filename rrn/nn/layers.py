@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from rrn.nn.checks import check_sizes, float_type
 from rrn.variables.reading import read
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cache holds
 

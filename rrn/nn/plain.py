@@ -33,7 +33,7 @@ from rrn.nn.messages import MessageFunction
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.nn.node_updates import PostUpdate
 from rrn.nn.sentences import SentenceEncoder
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 Rows = Callable[[tf.Tensor], tf.Tensor]  # a function on rows, such as an MLP
 

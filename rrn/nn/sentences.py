@@ -7,7 +7,7 @@ import tensorflow as tf
 from rrn.nn.cells import LSTMCell
 from rrn.nn.checks import index_tensor
 from rrn.nn.layers import Embedding
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 
 def prefix_tree(

@@ -11,8 +11,7 @@ from rrn.hardware import multiplies_bfloat16_faster
 from rrn.optimizers.adam import Adam
 from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
 from rrn.variables.reading import Variable, shards
-from rrn.variables.shapes import known_size
-from rrn.variables.sharded import ShardedVariable
+from rrn.variables.sharded import ShardedVariable, known_size
 
 SIZE_FOR_BFLOAT16 = 128  # of the shorter side: casts of smaller matrices take what products save
 

@@ -9,7 +9,6 @@ from rrn.compiling import compile_fast, keep_compiled
 from rrn.distribute.cluster import Cluster
 from rrn.distribute.devices import CPU, cpu_beside, parse_devices
 from rrn.distribute.processes import connect, running
-from rrn.order import keep_order
 from rrn.tasks.task import Arrays
 from rrn.training.request import Request
 from rrn.training.step import Trainer
@@ -19,6 +18,7 @@ from rrn.training.worker_updates import (
     SynchronousUpdates,
     UpdateMaker,
 )
+from rrn.variables.order import keep_order
 
 
 class OneMachine:

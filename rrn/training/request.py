@@ -1,4 +1,4 @@
-"""What a run was asked for: one value, made by main.py and read by the programs."""
+"""What a run was asked for: one value, made by `rrn/__main__.py` and read by the programs."""
 
 import dataclasses
 from collections.abc import Mapping

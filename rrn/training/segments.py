@@ -16,8 +16,7 @@ import tensorflow as tf
 
 from rrn.tasks.task import Batch, Pair, Task
 from rrn.variables.random import ExampleRandom, fold_in
-from rrn.variables.shapes import known_size
-from rrn.variables.sharded import ShardedVariable
+from rrn.variables.sharded import ShardedVariable, known_size
 
 KEYS = "seed", "rows"  # tensors of a batch that belong to its update, not to an example
 LEAVING = 1_000  # folded into a batch's seed to draw which solved examples are replaced

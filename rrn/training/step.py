@@ -26,10 +26,10 @@ from rrn.distribute.gradients import average_gradients
 from rrn.distribute.towers import Tower, TowerResult, tower_gradients
 from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
-from rrn.order import add_in_order
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.training.stages import Objective, Stage
 from rrn.training.state import Specs, TrainingState
+from rrn.variables.order import add_in_order
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import shards
 from rrn.variables.recorder import tower_scope

@@ -5,13 +5,23 @@ convolution has three rows along it, so that two servers could not share it even
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute import sharded_variable
 from tensorflow.python.training.saving.saveable_object_util import ResourceVariableSaveable
 
-from rrn.variables.shapes import known_size
+
+def known_size(value: Any, axis: int) -> int:
+    """Finds the size of an axis of a variable or tensor.
+
+    Raises:
+      ValueError: it is not known before anything runs.
+    """
+    if (size := value.shape[axis]) is None:
+        raise ValueError(f"the size of axis {axis} must be known, got shape {value.shape}")
+    return size
 
 
 class ShardedVariable(tf.Module):

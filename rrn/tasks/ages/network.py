@@ -11,7 +11,7 @@ from rrn.nn.layers import MLP
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.settings import Number
 from rrn.variables.reading import read
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 SCHEMAS = (("ages", 1),)
 

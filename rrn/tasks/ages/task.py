@@ -22,7 +22,7 @@ from rrn.tasks.checks import Range
 from rrn.tasks.task import Arrays, Batch, Pair, Task, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
 AGES = 99  # 0 to 98

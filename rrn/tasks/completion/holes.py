@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from rrn.variables.random import ExampleRandom
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 
 def draw_holes(random: ExampleRandom, size: int, smallest: int, largest: int) -> tf.Tensor:

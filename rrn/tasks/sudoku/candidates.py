@@ -17,7 +17,7 @@ from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
 from rrn.variables.reading import read
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 # The rows and columns of a box, by the number of digits.
 BOXES = {4: (2, 2), 6: (2, 3), 8: (2, 4), 9: (3, 3), 10: (2, 5), 12: (3, 4), 15: (3, 5), 16: (4, 4)}

@@ -21,7 +21,7 @@ from rrn.tasks.sudoku.network import CellEncoder, CellNetwork, Model
 from rrn.tasks.task import Arrays, Batch, Pair, Task
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, reading_scope
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 _NETWORKS = {
     "cells": (CellEncoder, CellNetwork),

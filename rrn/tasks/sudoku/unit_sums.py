@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from rrn.compiling import xla_in_float32
 from rrn.nn.layers import custom_gradient
-from rrn.variables.shapes import known_size
+from rrn.variables.sharded import known_size
 
 # Candidates are [boards, digits, bands, rows of a band, stacks, columns of a stack, size]. Those of
 # a unit lie along these axes.

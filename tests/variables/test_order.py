@@ -13,7 +13,7 @@ from rrn import (
     SparseGraph,
 )
 from rrn.distribute import average_gradients, tower_gradients
-from rrn.order import add_in_order
+from rrn.variables.order import add_in_order
 from tests.compare import randomize
 from tests.helpers import CPUS
 from tests.nn.graph_cases import FORMS
