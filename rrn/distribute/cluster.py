@@ -27,9 +27,7 @@ TF_CONFIG = (
     '"task": {"type": "worker", "index": 0}} with one chief and at least one worker'
 )
 # After these a run saves and stops. Windows has no SIGHUP.
-STOPPING = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+STOPPING = [signal.SIGINT, signal.SIGTERM, *filter(None, [getattr(signal, "SIGHUP", None)])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +35,8 @@ class Cluster:
     """All processes of a cluster, and which of them this process is.
 
     Attributes:
-      addresses: maps a role to the list of its processes' addresses, "host:port".
-      role: this process's role, "chief", "worker", "ps" or "evaluator".
-      index: this process's index in the list of its role.
+      addresses: maps a role, "chief", "worker", "ps" or "evaluator", to its "host:port"s.
+      role: this process's role, and `index` its index in that list.
       local: whether the chief starts the other processes itself, on its own machine.
     """
 
@@ -58,11 +55,7 @@ class Cluster:
 
 
 def read_tf_config() -> Cluster:
-    """Reads the environment variable TF_CONFIG.
-
-    Raises:
-      ValueError: it does not describe a cluster that this process is part of.
-    """
+    """Reads TF_CONFIG; raises ValueError where this process is part of no cluster by it."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     try:
         addresses = resolver.cluster_spec().as_dict()
@@ -98,18 +91,14 @@ def find_cluster(local: str | None) -> Cluster | None:
     counts = dict(re.findall(r"(ps|worker)=(\d{1,2})", local))
     if ",".join(map("=".join, counts.items())) != local or not int(counts.get("worker", 0)):
         raise ValueError(f"--local_cluster={local}: expected ps=N,worker=M with M of 1 to 99")
-    counts = {"chief": 1, **{role: int(count) for role, count in counts.items()}}
-    ports = iter(_free_ports(sum(counts.values())))
-    addresses = {r: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for r, n in counts.items()}
+    addresses = {}
+    with contextlib.ExitStack() as stack:  # holds each port until all are found
+        for role, count in {"chief": 1, **counts}.items():
+            sockets = [stack.enter_context(socket.socket()) for _ in range(int(count))]
+            for each in sockets:
+                each.bind(("127.0.0.1", 0))
+            addresses[role] = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
     return Cluster(addresses, "chief", 0, local=True)
-
-
-def _free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def host_port(address: str) -> tuple[str, int]:
@@ -131,13 +120,10 @@ def bypass_proxies(cluster: Cluster) -> None:
 
 
 def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
-    """Says what is wrong at an address where one of TensorFlow's servers should listen.
+    """Returns `REFUSED`, `SILENT` or `UNKNOWN`, or None where one of TensorFlow's servers answers.
 
     The servers greet whoever connects. The system takes connections for a process that is stopped,
     but no greeting comes then.
-
-    Returns:
-      `REFUSED`, `SILENT` or `UNKNOWN`; None if a server answers.
     """
     try:
         with socket.create_connection(host_port(address), timeout=timeout) as connection:
@@ -166,19 +152,14 @@ def wait_for(
 ) -> None:
     """Waits until servers of all of the processes answer, for `timeout` seconds at most.
 
-    Args:
-      find_ended: finds processes that have ended, and are waited for no longer.
-
     Raises:
-      ConnectionError: some do not in time, or have ended; the message names them.
+      ConnectionError: some do not in time, or `find_ended` returns some; the message names them.
     """
     deadline = time.monotonic() + timeout
-    left = timeout
-    while missing := find_missing(processes, max(left, 0.1)):
+    while missing := find_missing(processes, max(deadline - time.monotonic(), 0.1)):
         if ended := find_ended():
             raise ConnectionError(f"{describe(ended)} ended before the cluster was complete")
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if time.monotonic() >= deadline:
             raise ConnectionError(
                 f"{describe(missing)} did not come within {timeout:g} seconds "
                 f"(--startup_timeout): {', '.join(sorted({*missing.values()}))}"
@@ -187,15 +168,12 @@ def wait_for(
 
 
 def describe(processes: Iterable[Process]) -> str:
-    """Names processes in words, by their roles, indices and addresses."""
+    """Names processes by their roles, indices and addresses."""
     return ", ".join(f"{role} {index} ({address})" for role, index, address in processes)
 
 
 def has_ended(address: str) -> bool:
-    """Finds out whether a process has ended: it refuses connections for `GONE_SECONDS`.
-
-    One that is stopped for a while has not.
-    """
+    """Finds out whether a process, which may be stopped, refuses connections for a while."""
     deadline = time.monotonic() + GONE_SECONDS
     while time.monotonic() <= deadline:
         with contextlib.suppress(OSError):

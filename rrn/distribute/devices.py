@@ -13,7 +13,7 @@ from rrn.hardware import count_cores
 
 CPU = "/device:CPU:0"
 GPU_SHARE = 0.9  # of a split GPU's memory; CUDA itself and the kernels take the rest
-UNKNOWN_GPU_MIB = 4096  # a GPU's memory where CUDA's driver does not tell it: few have less
+UNKNOWN_GPU_MIB = 4096  # a GPU's memory where CUDA's driver does not say: few have less
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc's malloc.h
 
@@ -22,10 +22,8 @@ def tune_cpu() -> None:
     """Makes TensorFlow faster on CPUs; must be called before its first operation.
 
     glibc's malloc gives large blocks back to the system, so that most tensors of megabytes begin
-    with thousands of page faults. With this call it keeps them.
-
-    oneDNN makes code for every shape that it multiplies, and keeps that of the last 1,024 shapes;
-    with this call of 16,384, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY says how many.
+    with thousands of page faults; it now keeps them. oneDNN compiles code for every shape that it
+    multiplies; it now caches 16,384 shapes, not 1,024.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384")
     if platform.libc_ver()[0] == "glibc":
@@ -36,11 +34,9 @@ def tune_cpu() -> None:
 
 
 def peak_memory(devices: Sequence[str]) -> dict[str, int]:
-    """Finds the most memory that has been in use at a time, in bytes.
+    """Finds the most memory that was in use at a time, in bytes.
 
-    Returns:
-      For each GPU among the devices, as "GPU:0", what its tensors took. Where there is none,
-      "process": what this process took of the machine's memory.
+    The keys are the GPUs among the devices, as "GPU:0", or "process" where there is none.
     """
     if gpus := [device.removeprefix("/device:") for device in devices if "GPU" in device]:
         return {gpu: tf.config.experimental.get_memory_info(gpu)["peak"] for gpu in gpus}
@@ -51,9 +47,10 @@ def peak_memory(devices: Sequence[str]) -> dict[str, int]:
 
 def format_memory(peaks: Mapping[str, int]) -> str:
     """Writes what `peak_memory` found, as 1.25 GiB, or each GPU's where there are several."""
-    names = [f"{name} " if len(peaks) > 1 else "" for name in peaks]
-    sizes = [f"{size / 2**30:.2f} GiB" for size in peaks.values()]
-    return ", ".join(map("".join, zip(names, sizes, strict=True)))
+    sizes = {name: f"{size / 2**30:.2f} GiB" for name, size in peaks.items()}
+    if len(sizes) == 1:
+        return "".join(sizes.values())
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
 
 
 def cpu_beside(device: str) -> str:
@@ -84,12 +81,8 @@ def _logical(physical, count, **limits):
     return [f"/device:{kind}:{i}" for i in range(count)]
 
 
-def _logical_cpus(count):
-    return _logical(tf.config.list_physical_devices("CPU")[0], count)
-
-
 def _first_gpus_memory():
-    """The first GPU's memory, in MiB, by CUDA's driver: this starts nothing of TensorFlow's."""
+    """The first GPU's memory in MiB, from CUDA's driver, since TensorFlow is not to start yet."""
     number, size = ctypes.c_int(), ctypes.c_size_t()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -104,10 +97,10 @@ def _first_gpus_memory():
 
 
 def parse_devices(flag: str) -> list[str]:
-    """Reads the flag --devices: one device name for each tower.
+    """Reads the flag --devices: one device name, such as "/device:GPU:0", for each tower.
 
-    Must be called before TensorFlow's first operation if it is to make logical devices, or if the
-    memory of GPUs is to be taken as it is needed.
+    Must be called before TensorFlow's first operation to make logical devices, and to let
+    TensorFlow take the GPUs' memory as it needs it.
 
     Args:
       flag: "auto" for all GPUs, or one CPU tower where there is none; "cpu"; "cpu:N" for N logical
@@ -115,14 +108,11 @@ def parse_devices(flag: str) -> list[str]:
         equal share of its memory; or numbers of GPUs, as "0,1,2,3". Where there is no GPU, numbers
         of GPUs mean as many logical CPU devices.
 
-    Returns:
-      Names such as "/device:GPU:0".
-
     Raises:
-      ValueError: the flag is none of these, names a device twice or a GPU that is not there, or
-        logical devices are asked for too late.
+      ValueError: the flag is none of these, names a device twice or an absent GPU, or asks for
+        logical devices too late.
     """
-    physical = tf.config.list_physical_devices("GPU")
+    (cpu, *_), physical = map(tf.config.list_physical_devices, ("CPU", "GPU"))
     gpus = [gpu.name.replace("physical_device:", "device:") for gpu in physical]
     there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
     match = re.fullmatch(r"(cpu|gpu)(?::([1-9]\d*))?", flag)
@@ -134,11 +124,14 @@ def parse_devices(flag: str) -> list[str]:
         limit = int(GPU_SHARE * _first_gpus_memory()) // count
         return _logical(physical[0], count, memory_limit=limit)
     for gpu in physical:  # TensorFlow wants the same for all
-        _let_memory_grow(gpu)
+        try:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        except (RuntimeError, ValueError) as error:  # TensorFlow has started, or the GPU is split
+            logging.warning("TensorFlow takes all memory of %s: %s", gpu.name, error)
     if kind == "gpu":
         return gpus[:1]
     if kind == "cpu" or (flag == "auto" and not gpus):
-        return _logical_cpus(count or 1)
+        return _logical(cpu, count or 1)
     if flag == "auto":
         return gpus
     if not re.fullmatch(r"\d+(,\d+)*", flag):
@@ -156,20 +149,7 @@ def parse_devices(flag: str) -> list[str]:
             "built %s CUDA; pip install 'rrn[gpu]' installs CUDA's libraries.",
             *(flag, len(numbers), tf.__version__, cuda),
         )
-        return _logical_cpus(len(numbers))
+        return _logical(cpu, len(numbers))
     if missing := [number for number in numbers if number >= len(gpus)]:
         raise ValueError(f"--devices={flag}: no GPU {missing[0]} ({there})")
     return [f"/device:GPU:{number}" for number in numbers]
-
-
-def _let_memory_grow(gpu):
-    """Has TensorFlow take a GPU's memory as it is needed, not all of it at the start."""
-    try:
-        tf.config.experimental.set_memory_growth(gpu, True)
-    except RuntimeError:  # TensorFlow has started
-        logging.warning(
-            "TensorFlow takes all memory of %s: call parse_devices before its first operation.",
-            gpu.name,
-        )
-    except ValueError:  # it is split
-        pass

@@ -17,18 +17,16 @@ def average_gradients(
     """Averages each variable's gradients over towers, weighted by numbers of examples.
 
     Args:
-      tower_gradients: for each tower a list with one gradient for each variable. None stands for a
-        variable that the tower's loss does not depend on.
+      tower_gradients: for each tower a gradient for each variable, None where the tower's loss does
+        not depend on it.
       weights: for each tower its number of examples, a scalar.
-      devices: for each variable the device on which its average is computed, usually the variable's
-        own. Without them all averages are computed on the current device.
+      devices: for each variable the device on which its average is computed; else the current one.
 
     Returns:
-      One gradient for each variable. It is None where all towers have None: such a variable gets no
-      update. Where only some towers have None, theirs counts as zero. It is a `tf.IndexedSlices`
-      where all that is averaged is.
-
-    The average has the gradients' type: float64 is averaged in float64, every other one in float32.
+      One gradient for each variable, of the gradients' type; float64 is averaged in float64, every
+      other type in float32. It is None where all towers have None: such a variable gets no update.
+      Where only some have None, theirs counts as zero. It is a `tf.IndexedSlices` where all that is
+      averaged is.
     """
     shares, averages = {}, []  # shares by the type in which gradients are multiplied
     by_variable = list(zip(*tower_gradients, strict=True))

@@ -38,6 +38,7 @@ from rrn.distribute.devices import tune_cpu
 from rrn.hardware import count_cores
 from rrn.variables.order import keep_order
 
+THREADS = max(8, count_cores())  # in which operations of several processes wait for each other
 GONE = tf.errors.UnavailableError, tf.errors.AbortedError  # of a process that has failed
 OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a private network."
 
@@ -46,12 +47,9 @@ OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a pr
 def running(cluster: Cluster, startup_timeout: float, min_workers: int = 1) -> Iterator[None]:
     """Within it all processes of a cluster run, of which this one is the chief.
 
-    If the cluster is local, this process starts the others and ends them with the scope; they end
-    by themselves if this process fails. Otherwise they are started elsewhere. Prints the addresses
-    and ids of the processes that run here.
-
-    TensorFlow usually notices at once that a process has failed. Where it does not, a process
-    beside this one ends the run; see `watch`.
+    If the cluster is local, this process starts the others and ends them with the scope. They end
+    by themselves if this process fails. TensorFlow usually notices at once that a process has
+    failed. Where it does not, a process beside this one ends the run; see `watch`.
 
     Raises:
       ConnectionError: a worker or server did not come in time, or has failed.
@@ -87,9 +85,9 @@ def running(cluster: Cluster, startup_timeout: float, min_workers: int = 1) -> I
         raise ConnectionError(lost_message(gone)) from error
     finally:
         for process in processes:
-            if process.exitcode is not None:
-                ended = f"{process.name.format(process.pid)} ended by itself"
-                print(f"{ended}, exit code {process.exitcode}", file=sys.stderr, flush=True)
+            if (code := process.exitcode) is not None:
+                name = process.name.format(process.pid)
+                print(f"{name} ended by itself, exit code {code}", file=sys.stderr, flush=True)
         for process in [*watchers, *processes]:
             process.kill()
             process.join()
@@ -98,11 +96,11 @@ def running(cluster: Cluster, startup_timeout: float, min_workers: int = 1) -> I
 def start_forkserver() -> Any:
     """Starts the process that imports TensorFlow once, and from which others are forked.
 
-    It and its forks ignore the signals that ask a run to stop: a terminal or a job sends them to
-    all processes. The chief saves first, which needs the others, and ends them.
+    It and its forks ignore the signals that ask a run to stop, which a terminal sends to all
+    processes: the chief needs the others to save, and then ends them.
     """
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["rrn.distribute.processes"])
+    server.set_forkserver_preload([__name__])
     ours = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
     try:
         multiprocessing.forkserver.ensure_running()
@@ -110,11 +108,6 @@ def start_forkserver() -> Any:
         for number, handler in ours.items():
             signal.signal(number, handler)
     return server
-
-
-def _ignore_stopping():
-    for number in STOPPING:  # Python's own handler of SIGINT, too
-        signal.signal(number, signal.SIG_IGN)
 
 
 def _wait_for_parent(seconds=None):
@@ -125,11 +118,10 @@ def _wait_for_parent(seconds=None):
 
 
 def _serve_parent(cluster):
-    _ignore_stopping()
     tune_cpu()
     try:
         _start_server(cluster)
-    except ConnectionError as error:  # the chief names who does not come
+    except ConnectionError as error:
         sys.exit(f"error: {error}")
     _wait_for_parent()
     os._exit(0)
@@ -145,29 +137,22 @@ def _start_server(cluster):
         tf.config.set_visible_devices(gpus[cluster.index % len(gpus)], "GPU")
     if cluster.role == "ps" or not gpus:
         keep_order()
-    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=_threads())
+    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=THREADS)
     config.gpu_options.allow_growth = True
-    return tf.distribute.Server(
-        _spec(cluster), cluster.role, cluster.index, protocol="grpc", config=config
-    )
+    return tf.distribute.Server(_spec(cluster), cluster.role, cluster.index, "grpc", config)
 
 
 def serve(cluster: Cluster, startup_timeout: float) -> None:
     """Serves as worker or parameter server until the chief has ended, and ends this process.
 
-    Args:
-      startup_timeout: the seconds within which the chief, and this process by its own address, must
-        be reachable.
-
     Raises:
-      ConnectionError: this process's port is not free, or the chief did not come in time.
+      ConnectionError: this process's port is not free, or in `startup_timeout` seconds the chief,
+        or this process by its own address, could not be reached.
     """
     server, own = _start_server(cluster), cluster.processes(cluster.role)[cluster.index]
-    (host, port), chief = host_port(own[2]), cluster.addresses["chief"][0]
+    port, chief = host_port(own[2])[1], cluster.addresses["chief"][0]
     print(f"{own[0]} {own[1]} listens on port {port} of all addresses. {OPEN}", flush=True)
     wait_for([own, ("chief", 0, chief)], startup_timeout)
-    if (ip := socket.gethostbyname(host)).startswith("127.") and host not in ("localhost", ip):
-        print(f"warning: {host} is {ip} here, which no other machine can reach", flush=True)
     while not has_ended(chief):
         time.sleep(PROBE_SECONDS)
     print("the chief has ended", flush=True)
@@ -178,20 +163,17 @@ def serve(cluster: Cluster, startup_timeout: float) -> None:
 def connect(cluster: Cluster) -> tf.distribute.ParameterServerStrategy | None:
     """Makes this process the chief: afterwards it sees the devices of all workers and servers.
 
-    Must be called before TensorFlow's first operation. Where there are parameter servers, each
-    worker is connected to them and to the chief but not to other workers, so that a worker that
-    fails does not take others with it.
-
-    Returns:
-      Where there are parameter servers, the strategy that TensorFlow's coordinator needs.
+    Must be called before TensorFlow's first operation. If there are parameter servers, it returns
+    the strategy that TensorFlow's coordinator needs. Each worker is then connected to them and to
+    the chief alone, so that a worker that fails does not take others with it.
 
     Raises:
       ConnectionError: this process's port is not free.
     """
     _prepare(cluster)
-    tf.config.threading.set_inter_op_parallelism_threads(_threads())
+    tf.config.threading.set_inter_op_parallelism_threads(THREADS)
     tf.config.set_visible_devices([], "GPU")  # GPUs are the workers'
-    for logger in ("absl", "tensorflow"):  # their notes on it are many
+    for logger in ("absl", "tensorflow"):  # they log a lot here
         logging.getLogger(logger).setLevel(logging.ERROR)
     if cluster.addresses.get("ps"):
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
@@ -204,17 +186,12 @@ def connect(cluster: Cluster) -> tf.distribute.ParameterServerStrategy | None:
 
 
 def watch(cluster: Cluster, pids: Sequence[int], min_workers: int) -> None:
-    """Kills a run that has lost a server, or all but `min_workers - 1` workers.
+    """Kills a run's processes, `pids`, where a server is lost or too few workers are left.
 
     A process that refuses connections is lost after `2 * GONE_SECONDS`. One that does not answer,
-    because it is stopped or its machine has vanished, always ends the run, after about twice
-    `SILENT_SECONDS`: TensorFlow would wait for it. As it may let no other thread of the chief run
-    meanwhile, this is a process of its own.
-
-    Args:
-      pids: the ids of the run's processes on this machine.
+    because it is stopped or its machine has vanished, always ends the run: TensorFlow would wait
+    for it. Meanwhile no other thread of the chief may run, so that this is a process of its own.
     """
-    _ignore_stopping()
     missing_since, noted = {}, set()
     while not _wait_for_parent(PROBE_SECONDS):
         missing, now = find_missing(cluster.processes("ps", "worker")), time.monotonic()
@@ -240,11 +217,6 @@ def lost_message(processes: Iterable[Process]) -> str:
 def _spec(cluster):
     serving = {role: a for role, a in cluster.addresses.items() if role != "evaluator" and a}
     return tf.train.ClusterSpec(serving)
-
-
-def _threads():
-    """A server's threads: operations of several processes wait for each other in them."""
-    return max(8, count_cores())
 
 
 def _prepare(cluster):

@@ -1,8 +1,8 @@
 """Which parameter server holds which part of which variable. No TensorFlow here: only sizes.
 
-A variable is cut along one of its axes. A policy says how many shards it has and where they are. It
-is a function from the variables' lengths along these axes, their bytes and a number of servers to
-(server, first slice, number of slices) for each shard of each variable, in order along the axis.
+A variable is cut along one of its axes. A policy is a function from the variables' lengths along
+these axes, their bytes and a number of servers to (server, first slice, number of slices) for each
+shard of each variable, in order along the axis.
 """
 
 import itertools
@@ -43,10 +43,7 @@ def round_robin(lengths: Sequence[int], sizes: Sequence[int], num_servers: int) 
 
 
 def fixed_shards(lengths: Sequence[int], sizes: Sequence[int], num_servers: int) -> Parts:
-    """Cuts every variable into as many shards as there are servers, or slices if it has fewer.
-
-    A variable without values is one shard.
-    """
+    """Cuts every variable into a shard for each server, or fewer if it has fewer slices."""
     pairs = zip(lengths, sizes, strict=True)
     counts = [min(num_servers, length) if size else 1 for length, size in pairs]
     return _deal(lengths, counts, num_servers)
@@ -102,8 +99,8 @@ def place(
     """Makes the plan of a policy of `POLICIES`: for each variable a list of its shards.
 
     Args:
-      axis: the axis along which variables are cut: its number, or "longest", the first of several.
-        A variable that does not have the axis is cut along its last.
+      axis: the axis along which variables are cut: its number, or the last one if a variable has
+        fewer; or "longest", the first of several.
     """
     shapes = [variable.shape or (1,) for variable in variables]
     axes = [

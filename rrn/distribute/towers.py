@@ -1,16 +1,4 @@
-"""Towers: the same variables on several devices, each with its own inputs.
-
-In TensorFlow 2 a gradient operation does not follow its forward operation; it runs where
-`tape.gradient` is called. The tape is therefore split: each tower's tape is differentiated on the
-tower's device down to the encodings, and their gradients feed the encoder's tape on the encoder's
-device.
-
-    encoder's device    batch --encode--> encodings            d encodings --> gradients (encoder)
-                        [encoder_tape         ]   |                 ^     [encoder_tape]
-    tower's device                                v                 |
-                                               leaves --loss_fn--> losses --> gradients (network)
-                                               [tape                      ]
-"""
+"""Towers: the same variables on several devices, each with its own inputs."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +20,8 @@ class Tower:
     Attributes:
       encodes_itself: whether the encoder runs on it, too; otherwise on the CPU beside it.
       compiled: whether XLA compiles what runs on the device.
-      variables: what may be read there if it is compiled, whole or in shards. XLA reads no variable
-        of another device, so it is given their values.
+      variables: what may be read there if it is compiled. XLA reads no variable of another device,
+        so it is given their values.
     """
 
     device: str
@@ -47,12 +35,7 @@ class Tower:
         return self.device if self.encodes_itself else cpu_beside(self.device)
 
     def run(self, function: Callable[[Mapping[Any, tf.Tensor]], Any]) -> Any:
-        """Runs a function on the tower's device.
-
-        Args:
-          function: a function from given values, which `reading_scope` takes, to a nest of tensors
-            and None.
-        """
+        """Runs a function on the device: from values for `reading_scope` to a nest of tensors."""
         with tf.device(self.device):
             if not self.compiled:
                 return function({})
@@ -68,21 +51,17 @@ def make_towers(
     encodes_itself: bool = False,
     compiled: bool = False,
 ) -> list[Tower]:
-    """Makes a tower for each device.
-
-    Args:
-      network: the modules that run on every tower.
-      encoder: the modules that run on the CPU, or with `encodes_itself` on every tower, too.
-    """
+    """Makes a tower for each device, of the network and, with `encodes_itself`, the encoder."""
     variables = [*network.variables, *(encoder.variables if encodes_itself else ())]
     return [Tower(device, encodes_itself, compiled, variables) for device in devices]
 
 
 @dataclasses.dataclass
 class TowerResult:
-    """What `tower_gradients` computes on one tower; losses are scalars.
+    """What `tower_gradients` computes on one tower.
 
     Attributes:
+      losses: scalars.
       gradients: for each loss a list with one gradient for each of the loss's variables. A gradient
         is None where the loss does not depend on the variable.
       aux: what else `loss_fn` returned.
@@ -100,28 +79,34 @@ def tower_gradients(
     batch: Any,
     variables: Sequence[Sequence[tf.Variable]],
 ) -> TowerResult:
-    """Computes losses of a batch and the gradients of each, from one forward pass.
+    """Computes losses of a batch and the gradients of each, from one forward pass on two tapes.
 
-    It notes the variables' reads (see `rrn.variables.recorder`).
+    In TensorFlow 2 a gradient operation does not follow its forward operation: it runs where
+    `tape.gradient` is called. So each device has a tape of its own. The tower's tape begins at the
+    encodings; their gradients go on through the encoder's tape.
+
+        encoder's device    batch --encode--> encodings            d encodings --> d variables
+                            [encoder_tape         ]   |                 ^     [encoder_tape]
+        tower's device                                v                 |
+                                                   leaves --loss_fn--> losses --> d variables
+                                                   [tape                      ]
 
     Args:
       tower: where and how it runs; a device's name for `Tower(device)`.
-      encode: a function from the batch to a nest of float tensors, which runs on the tower's
-        encoder device. It may return an empty nest.
+      encode: a function from the batch to a nest of float tensors, which may be empty.
       loss_fn: a function from the encodings and the batch to a list of scalar losses and a nest of
-        other tensors, which runs on the tower's device. If that is compiled, it changes no variable
-        and reads those of `tower.variables` alone.
+        other tensors. If it is compiled, it changes no variable and reads those of
+        `tower.variables` alone.
       batch: the tower's own batch, a nest of tensors.
-      variables: for each loss a list of the variables of which to take its gradients. They may be
-        variables that `encode` reads, that `loss_fn` reads, or both.
+      variables: for each loss a list of the variables of which to take its gradients, whether
+        `encode` reads them, `loss_fn`, or both.
 
     Raises:
       ValueError: `variables` is no list of lists of variables, or a loss is no scalar.
     """
-    flat_variables = tf.nest.flatten(list(variables))
+    tower = Tower(tower) if isinstance(tower, str) else tower
     if not all(isinstance(v, tf.Variable) for own in variables for v in own):
         raise ValueError("tower_gradients: variables must be a list of tf.Variable for each loss")
-    tower = Tower(tower) if isinstance(tower, str) else tower
     with (
         tf.device(tower.encoder_device),
         reading_scope() as reads,
@@ -130,22 +115,21 @@ def tower_gradients(
         encodings = {} if tower.encodes_itself else encode(batch)
     record_reads(reads.counts)
     flat = tf.nest.flatten(encodings)
-    in_encoder = {variable.ref() for variable in encoder_tape.watched_variables()}
-    trains_encoder = any(variable.ref() in in_encoder for variable in flat_variables)
+    in_encoder = {v.ref() for v in encoder_tape.watched_variables()}
+    trains_encoder = any(v.ref() in in_encoder for own in variables for v in own)
 
-    def gradients_on_device(given):
-        # The encodings of this tape are its own leaves, so that it ends at them.
+    def losses_and_gradients(given):
         leaves = [tf.stop_gradient(encoding) for encoding in flat]
         sources = leaves if trains_encoder else []
         with (
             reading_scope(given) as reads,
             tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape,
         ):
-            tape.watch([flat_variables, list(given.values()), sources])
-            own_encodings = tf.nest.pack_sequence_as(encodings, leaves)
+            tape.watch([list(variables), list(given.values()), sources])
             if tower.encodes_itself:
-                own_encodings = encode(batch)
-            losses, aux = loss_fn(own_encodings, batch)
+                losses, aux = loss_fn(encode(batch), batch)
+            else:
+                losses, aux = loss_fn(tf.nest.pack_sequence_as(encodings, leaves), batch)
         record_reads(reads.counts)
         for loss in losses:
             if not loss.shape.is_compatible_with([]):
@@ -154,40 +138,16 @@ def tower_gradients(
                     "by example take tf.reduce_mean"
                 )
         targets = [[given.get(v.ref(), v) for v in own] for own in variables]
-        parts = [
-            tape.gradient(loss, (own, sources)) for loss, own in zip(losses, targets, strict=True)
-        ]
-        return losses, aux, parts
+        pairs = zip(losses, targets, strict=True)
+        return losses, aux, [tape.gradient(loss, (own, sources)) for loss, own in pairs]
 
-    losses, aux, parts = tower.run(gradients_on_device)
+    losses, aux, parts = tower.run(losses_and_gradients)
     with tf.device(tower.encoder_device):
         gradients = [
             _add_encoder_part(encoder_tape, flat, own, *part)
             for own, part in zip(variables, parts, strict=True)
         ]
     return TowerResult(losses, gradients, aux)
-
-
-def tower_outputs(
-    tower: Tower,
-    encode: Callable[[Any], Any],
-    function: Callable[[Any, Any], Any],
-    batch: Any,
-) -> Any:
-    """Runs a function of a batch and its encodings, without gradients; see `tower_gradients`.
-
-    Args:
-      function: a function from the encodings and the batch to a nest of tensors, which runs on the
-        tower's device; for one that is compiled holds what holds for `tower_gradients`' `loss_fn`.
-    """
-    with tf.device(tower.encoder_device), reading_scope():
-        encodings = {} if tower.encodes_itself else encode(batch)
-
-    def outputs_on_device(given):
-        with reading_scope(given):
-            return function(encode(batch) if tower.encodes_itself else encodings, batch)
-
-    return tower.run(outputs_on_device)
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):
@@ -205,3 +165,20 @@ def _add(a, b):
     if a is None or b is None:
         return b if a is None else a
     return tf.convert_to_tensor(a) + tf.convert_to_tensor(b)
+
+
+def tower_outputs(
+    tower: Tower,
+    encode: Callable[[Any], Any],
+    function: Callable[[Any, Any], Any],
+    batch: Any,
+) -> Any:
+    """Runs a function of encodings and batch as `tower_gradients` runs `loss_fn`."""
+    with tf.device(tower.encoder_device), reading_scope():
+        encodings = {} if tower.encodes_itself else encode(batch)
+
+    def outputs_on_device(given):
+        with reading_scope(given):
+            return function(encode(batch) if tower.encodes_itself else encodings, batch)
+
+    return tower.run(outputs_on_device)

@@ -19,9 +19,8 @@ class Placement:
     """Which device holds which part of which variable.
 
     Attributes:
-      variables: names and sizes, in the order in which the variables are created.
-      plan: for each variable a list of its shards, in their order along the axis that it is cut
-        along.
+      variables: names and sizes, in the order of creation.
+      plan: for each variable its shards, in order along its axis.
     """
 
     variables: list[VariableSize]
@@ -29,10 +28,7 @@ class Placement:
     plan: list[list[Shard]]
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """Makes a scope in which variables are created on their devices, split into their shards.
-
-        It serves once, for the variables that were planned.
-        """
+        """Makes a scope in which the planned variables are created, once, on their devices."""
         plans = iter(self.plan)
 
         def create(
@@ -70,18 +66,16 @@ def plan_placement(
     axis: str = "longest",
     pinned: Callable[[Any], Iterable[Variable]] = lambda created: (),
 ) -> Placement:
-    """Plans where the variables that a function creates are to be, before there are any.
-
-    They are then created within the plan's `scope`.
+    """Plans where the variables that a function creates are to be; see `Placement.scope`.
 
     Args:
       policy: a name in `rrn.distribute.sharding.POLICIES`. "cpu" puts all variables on this
-        process's CPU, or on the first server where there are servers. "first_device" puts them on
-        the first tower's device. Or "auto": "first_device" if the only tower is on a GPU, where
-        every other place would copy them in every update; else "cpu".
+        process's CPU, or on the first server if there are any. "first_device" puts them on the
+        first tower's device. "auto" is "first_device" for a single tower on a GPU, which saves
+        copies in every update; else "cpu".
       axis: the axis along which variables are cut, see `rrn.distribute.sharding.place`.
-      pinned: a function from what `create` returned to those variables that "first_device" leaves
-        on the CPU.
+      pinned: a function from what `create` returned to the variables that "first_device" leaves on
+        the CPU.
 
     Raises:
       ValueError: the policy does not fit the servers.
@@ -107,10 +101,7 @@ def plan_placement(
 
 
 def _measure(create, pinned):
-    """The sizes of the variables that `create` makes, and whether each is among those pinned.
-
-    Nothing is computed for it, and no memory is taken.
-    """
+    """The sizes of the variables that `create` makes, and whether each is pinned; runs nothing."""
     made = []
 
     def keep(next_creator, **arguments):
@@ -132,13 +123,9 @@ def _measure(create, pinned):
 
 
 def short_device(name: str) -> str:
-    """Shortens a device's name: CPU:0 for /job:localhost/replica:0/task:0/device:CPU:0.
-
-    The job of another process stays in it.
-    """
+    """Shortens a device's name to CPU:0, or /job:worker/task:1/CPU:0 of another process."""
     spec = tf.DeviceSpec.from_string(name)
-    local = spec.job in (None, "localhost")
-    process = "" if local else f"/job:{spec.job}/task:{spec.task}/"
+    process = "" if spec.job in (None, "localhost") else f"/job:{spec.job}/task:{spec.task}/"
     return f"{process}{spec.device_type}:{spec.device_index}"
 
 
@@ -147,16 +134,15 @@ def list_variables(
     towers: Mapping[str, Record],
     stage_variables: Mapping[str, Sequence[Variable]],
 ) -> list[dict[str, Any]]:
-    """Describes each variable, or each of its shards.
+    """Describes each variable, or each of its shards, in rows sorted by name.
 
     Args:
-      towers: what `rrn.variables.recorder.recording` has recorded; empty where nothing was.
-      stage_variables: maps the name of a stage of training to the variables that it trains.
+      towers: what `rrn.variables.recorder.recording` has recorded; may be empty.
+      stage_variables: maps a training stage's name to the variables that it trains.
 
     Returns:
-      A row for each, sorted by name: {"name", "shape", "dtype", "bytes", "stages", "device",
-      "readers"}. "stages" are the names of the stages that train it; "readers" maps the names of
-      the towers that read it to how many times each does so in an update.
+      Rows {"name", "shape", "dtype", "bytes", "stages", "device", "readers"}. "stages" names the
+      stages that train it; "readers" maps towers that read it to their reads in an update.
     """
     trained = {name: {v.ref() for v in shards(group)} for name, group in stage_variables.items()}
 

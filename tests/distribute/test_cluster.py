@@ -147,7 +147,6 @@ def test_a_run_ends_where_tensorflow_does_not_notice(
     monkeypatch, capsys, missing, min_workers, ends
 ):
     killed, clock = [], itertools.count(0, 8)
-    monkeypatch.setattr(processes, "_ignore_stopping", lambda: None)
     monkeypatch.setattr(processes, "_wait_for_parent", lambda seconds: next(clock) >= 64)
     monkeypatch.setattr(processes, "find_missing", lambda those: missing)
     monkeypatch.setattr(processes, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
@@ -157,19 +156,6 @@ def test_a_run_ends_where_tensorflow_does_not_notice(
     assert killed == ([7, 8] if ends else [])
     for role, index, address in missing:
         assert f"{role} {index} ({address})" in (printed.err if ends else printed.out)
-
-
-def test_a_loopback_address_under_a_name_is_warned_of(monkeypatch, capsys):
-    for name, value in {"_start_server": None, "wait_for": None, "has_ended": True}.items():
-        monkeypatch.setattr(processes, name, lambda *_, value=value: value)
-    monkeypatch.setattr(processes.os, "_exit", lambda status: None)
-    known = {"pod": "127.0.1.1", "node": "10.0.0.1", "localhost": "127.0.0.1"}
-    monkeypatch.setattr(processes.socket, "gethostbyname", known.get)
-    for host in known:
-        processes.serve(parse_tf_config(tf_config(worker=[f"{host}:7"])), 1)
-        out = capsys.readouterr().out
-        assert "worker 0 listens on port 7 of all addresses" in out
-        assert ("warning: pod is 127.0.1.1 here" in out) == (host == "pod")
 
 
 def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monkeypatch, tmp_path):

@@ -254,11 +254,11 @@ def test_every_towers_hidden_states_are_listed_with_their_device(babi):
     with recording() as towers:
         make_trainer(*babi, CPUS[1:3])
     rows = [line.split() for line in format_hidden(towers).splitlines()[1:]]
-    steps = [f"step_{step + 1}/hidden" for step in range(babi[2].config.num_steps)]
+    steps = [f"step_{step + 1}/{n}" for step in range(2) for n in ("message_sums", "hidden")]
     for number in range(2):
         own = [row for row in rows if row[1] == str(number)]
         assert {row[-1] for row in own} == {f"CPU:{number + 1}"}
-        assert [row[2] for row in own] == steps and own[0][3].endswith("x16")
+        assert [row[2] for row in own] == steps and own[1][3].endswith("x16")
 
 
 def test_the_table_of_variables_has_one_line_each_and_totals():
