@@ -1,8 +1,7 @@
 """Parts of a traced function that XLA compiles into one computation for one device.
 
-Without XLA every operation is a kernel of its own, and on a GPU a recurrent relational network is a
-thousand small ones. XLA fuses them. It compiles once for every set of shapes, so that shapes have
-to stay the same from batch to batch.
+On a GPU a recurrent relational network is a thousand small kernels, which XLA fuses. It compiles
+once for every set of shapes, so that shapes have to stay the same from batch to batch.
 """
 
 import contextlib
@@ -19,8 +18,7 @@ from absl import logging
 
 from rrn.hardware import count_cores
 
-# Products by cuBLAS alone: to try Triton's takes XLA half a minute, and updates were no faster with
-# them. And all cores compile.
+# Matrix products by cuBLAS: to try Triton's takes half a minute, and made no update faster.
 FAST_TO_COMPILE = (
     "--xla_gpu_enable_triton_gemm=false --xla_gpu_enable_llvm_module_compilation_parallelism=true "
     f"--xla_gpu_force_compilation_parallelism={count_cores()}"
@@ -31,18 +29,14 @@ _local = threading.local()
 
 
 def is_compiling() -> bool:
-    """Tells whether what is being traced in this thread is for XLA.
-
-    Modules then compute what XLA fuses well.
-    """
+    """Tells whether this thread traces for XLA; modules then compute what it fuses well."""
     return getattr(_local, "compiling", False)
 
 
-@contextlib.contextmanager
-def _compiling() -> Iterator[None]:
+def _within_xla(function, *args):
     outer, _local.compiling = is_compiling(), True
     try:
-        yield
+        return function(*args)
     finally:
         _local.compiling = outer
 
@@ -53,14 +47,10 @@ def run_compiled(function: Callable[[], Any]) -> Any:
     It may use tensors from around it, and read and change variables of that device alone.
 
     Raises:
-      ValueError: a tensor that it uses has a shape that may differ from call to call, so that XLA
-        would compile each time.
+      ValueError: the shape of a tensor that it uses may differ from call to call, so that XLA would
+        compile each time.
     """
-
-    def traced():
-        with _compiling():
-            return function()
-
+    traced = functools.partial(_within_xla, function)
     concrete = tf.function(traced, jit_compile=True, autograph=False).get_concrete_function()
     for given in concrete.captured_inputs:
         if given.dtype != tf.resource and not given.shape.is_fully_defined():
@@ -73,11 +63,7 @@ def run_compiled(function: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def refusals(what: str) -> Iterator[None]:
-    """Within it an error of XLA's, which cannot compile an operation, says what to do.
-
-    Raises:
-      ValueError: XLA cannot compile it; the message has XLA's reason.
-    """
+    """Within it, an operation that XLA cannot compile is a ValueError that says what to do."""
     try:
         yield
     except tf.errors.OpError as error:
@@ -95,10 +81,9 @@ def compile_fast() -> None:
 
 
 def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
-    """Has what XLA compiles for GPUs kept in the user's cache, for the next process.
+    """Keeps what XLA compiles for GPUs in ~/.cache/rrn/xla, unless TF_XLA_FLAGS names a folder.
 
-    The folder is `rrn/xla` in XDG_CACHE_HOME or ~/.cache, with one for each version of TensorFlow
-    and kind of GPU; that of TF_XLA_FLAGS stays. Must be called before TensorFlow's first operation.
+    Must be called before TensorFlow's first operation.
     """
     if KEEP in os.environ.get("TF_XLA_FLAGS", ""):
         return
@@ -116,17 +101,12 @@ def keep_compiled(gpu: tf.config.PhysicalDevice) -> None:
 
 
 def _set_flags(variable, flags):
-    """Adds flags to a variable of the environment. What comes later holds: the user's own."""
+    """Adds flags to the environment, before the user's own: of two, the later one holds."""
     os.environ[variable] = f"{flags} {os.environ.get(variable, '')}".strip()
 
 
-def _within_xla(function, *args):
-    with _compiling():
-        return function(*args)
-
-
 def xla(function: Callable) -> Callable:
-    """Makes XLA compile a function; within what XLA compiles anyway, it is a part of it."""
+    """Makes XLA compile a function; within what XLA compiles anyway, it is a part of that."""
     # A partial, since TensorFlow counts the tracings of functions that share their code together.
     traced = functools.partial(_within_xla, function)
     by_itself = tf.function(traced, jit_compile=True, autograph=False)
@@ -141,10 +121,7 @@ def xla(function: Callable) -> Callable:
 
 
 def xla_in_float32(function: Callable) -> Callable:
-    """Makes XLA compile a function of tensors, which computes in float32.
-
-    The results have the type of the first tensor.
-    """
+    """Makes XLA compile a function, in float32; its results have the first tensor's type."""
 
     @xla
     def compiled(*values):

@@ -13,7 +13,7 @@ import pytest
 from rrn.__main__ import start
 from rrn.config import replace
 from rrn.data_prep import hdf5
-from rrn.files.weights_file import Weights, write_weights
+from rrn.files.weights import Weights, write_weights
 from rrn.training import Request, run
 from tests.helpers import load_config
 

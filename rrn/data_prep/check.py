@@ -20,11 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Checks files and prints what was verified.
-
-    Raises:
-      DataError: a file is wrong.
-    """
+    """Checks files and prints what was verified; raises `DataError` where one is wrong."""
     for path in args.files:
         contents = hdf5.read(path)
         print(f"{path}: as written, SHA-256 {contents.digest}")
@@ -33,11 +29,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def verify_contents(contents: hdf5.Contents) -> list[str]:
-    """Returns what was verified of a prepared file beyond its digest, a phrase each.
-
-    Raises:
-      DataError: the file is of an unknown schema, or its contents are wrong.
-    """
+    """Returns what was verified of a prepared file beyond its digest, a phrase each."""
     path, attributes = contents.path, contents.attributes
     for name, kind in ATTRIBUTES.items():
         if type(attributes.get(name)) is not kind:  # a bool is an int, too

@@ -1,7 +1,6 @@
-"""The one place where a command fails: what can be foreseen ends in a line, not in a traceback.
+"""How a command fails: an error of the user's ends in one line, a mistake here in a traceback.
 
-The line is `error: FILE or FLAG or FIELD: what was found; what would be right`. What cannot be
-foreseen is a mistake of the program and keeps its traceback.
+The line is `error: FILE or FLAG or FIELD: what was found; what would be right`.
 """
 
 import argparse
@@ -14,15 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-# ArithmeticError: a number that is not finite, or too large for what takes it. ValueError: the
-# project's own errors, and those of JSON and Unicode.
+# ArithmeticError: a number that is not finite or too large. ValueError: also of JSON and Unicode.
 FORESEEN = (ArithmeticError, EOFError, MemoryError, OSError, ValueError)
 AGAIN = "free some space there, and give the same command again"
 MOST = 1_000_000  # of whatever an option counts: examples, stories, scenes, digits or puzzles
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything here does."""
+    """Reports a wrong option in one line."""
 
     def error(self, message: str) -> NoReturn:
         what = re.sub(r"^argument (\S+): ", r"\1 ", message)
@@ -67,23 +65,15 @@ def out_file(text: str) -> Path:
 
 
 def error_line(error: BaseException) -> str | None:
-    """Says what has failed.
-
-    Returns:
-      `error: ` and what has failed, one line but for lines that the error itself indents; None if
-      nobody could foresee it.
-    """
-    # Without importing TensorFlow, which takes seconds.
-    of_tensorflow = any(
-        kind.__name__ == "OpError" and kind.__module__.startswith("tensorflow.")
-        for kind in type(error).__mro__
-    )
+    """Returns the line for an error, with further lines of its own indented; None for a mistake."""
+    # By name, since importing TensorFlow takes seconds.
+    of_tensorflow = "OpError" in [kind.__name__ for kind in type(error).__mro__]
     if not of_tensorflow and not isinstance(error, FORESEEN):
         return None
     # Without TensorFlow's names of operations.
     text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w*\]|Detected at node.*", "", str(error))
-    first, *others = [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    first = first.strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first, *others = lines or [type(error).__name__]
     if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
         if "No space left" in first:  # after the file and a semicolon
             return f"error: {first.replace('; No space', ': No space')}; {AGAIN}"
@@ -94,11 +84,11 @@ def error_line(error: BaseException) -> str | None:
         what = error.strerror or first
         hint = f"; {AGAIN}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return f"error: {f'{error.filename}: ' if error.filename else ''}{what}{hint}"
-    return "\n".join([f"error: {first}", *(f"  {line.strip()}" for line in others)])
+    return "\n  ".join([f"error: {first}", *others])
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says, all of it in words: str() of a KeyError would quote and escape it."""
+    """What an error says: str() of a KeyError would quote and escape it."""
     if isinstance(error, KeyError) and error.args:
         what = str(error.args[0])
         return what if " " in what else f"no entry {what!r}"
@@ -106,17 +96,16 @@ def words_of(error: BaseException) -> str:
 
 
 def escape_output() -> None:
-    """Makes what the output cannot show no error: it is escaped."""
+    """Escapes characters that the output cannot show."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not what takes their place in tests
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def exit_status(command: Callable[[], object], verbose: bool = False) -> int:
-    """Runs a command; what fails is a line on stderr, or with `verbose` a traceback.
+    """Runs a command; returns 0, 1 after an error of the user's, or 130 after Ctrl-C.
 
-    Returns:
-      0; 1 after an error that could be foreseen; 130 after Ctrl-C.
+    The error is a line on stderr, or with `verbose` a traceback.
     """
     try:
         command()

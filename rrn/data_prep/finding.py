@@ -1,7 +1,6 @@
-"""What belongs to a package by being there: data sets here, and tasks in `rrn/tasks/`.
+"""Finds the data sets here, and the tasks in `rrn/tasks/`, by a function that each defines.
 
-Nothing is listed. A module is found by a function that it defines, such as a task's `create_task`,
-and what others share defines no such function. Texts are searched, so that nothing is imported.
+Texts are searched, so that nothing is imported.
 """
 
 import re
@@ -9,14 +8,11 @@ from pathlib import Path
 
 
 def find(package: Path, function: str, within: str) -> dict[str, str]:
-    """Finds the modules of a package that define a function.
-
-    Args:
-      within: the module of a folder that defines it.
+    """Finds the modules of a package that define a function, sorted.
 
     Returns:
-      The name of each file or folder -> its module, relative to the package: `ages` for a file,
-      `ages.task` for a folder with `within` "task"; sorted.
+      The name of each file, or folder with a file `within`, -> its module, relative to the package:
+      `ages`, or `ages.task` with `within` "task".
     """
     files = {path.stem: path for path in package.glob("[!_]*.py")}
     folders = {f"{path.parent.name}.{within}": path for path in package.glob(f"*/{within}.py")}
@@ -30,7 +26,7 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
 
 
 def making(schema: str | None, out: str) -> str:
-    """Says which command makes a file of a schema: the first one in its module's docstring."""
+    """Says which command makes a file of a schema: the first in its module's docstring."""
     package = Path(__file__).parent
     module = find(package, "add_arguments", "prepare").get(schema or "")
     text = module and (package / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")

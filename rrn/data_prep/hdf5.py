@@ -21,7 +21,7 @@ from rrn.data_prep import DataError
 from rrn.data_prep.writing import whole
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
-# In place of JSON, the first line of prepared files of the third edition.
+# Instead of JSON, the first line of prepared files of the third edition.
 SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
 
 
@@ -49,8 +49,7 @@ def write(
     """Writes a file, whole or not at all, and its folder if that is missing.
 
     Args:
-      datasets: arrays by their path in the file. Those of Python strings (dtype object) become
-        variable-length UTF-8.
+      datasets: arrays by their path in the file. Those of dtype object are Python strings.
       compress: whether numbers are compressed.
     """
     memory = io.BytesIO()  # HDF5 itself does not say well that a disk is full
@@ -80,13 +79,11 @@ def _storage(array, compress):
 def read(
     path: Path | str, missing: str = "`python -m data_prep --help` says what makes it"
 ) -> Contents:
-    """Reads a file into memory; its digest is that of the very bytes that are read.
-
-    Args:
-      missing: what to do where there is no such file, for the message.
+    """Reads a file into memory.
 
     Raises:
-      DataError: there is no such file, it is not one that `write` has written, or it is damaged.
+      DataError: there is no such file (`missing` says how to get it), `write` has not written it,
+        or it is damaged.
     """
     path = Path(path)
     if not path.is_file():

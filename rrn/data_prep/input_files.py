@@ -30,12 +30,8 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
 
     A URL is downloaded into `download_folder`, unless a file of its name is there.
 
-    Args:
-      source: a path, or an http or https URL of a file.
-      sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
-
     Raises:
-      DataError: there is no such file, the checksum differs, or the download failed.
+      DataError: there is no such file, its SHA-256 is not `sha256`, or the download failed.
     """
     path = Path(source)
     if is_url(source):
@@ -57,21 +53,11 @@ def locate(source: str, download_folder: Path, sha256: str | None = None) -> Pat
 
 def checksum(path: Path) -> str:
     """Returns the SHA-256 of a file as hexadecimal digits, or "" for a folder."""
-    if path.is_dir():
-        return ""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    return "" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the bytes of a file, uncompressed if its name ends with .gz.
-
-    Raises:
-      DataError: a .gz file is damaged.
-    """
+    """Returns the bytes of a file, uncompressed if its name ends with .gz."""
     data = path.read_bytes()
     if path.suffix != ".gz":
         return data
@@ -82,17 +68,9 @@ def read_file(path: Path) -> bytes:
 
 
 def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Reads the wanted files of a gzip-compressed tar archive or of a folder, in one pass.
+    """Reads the files of a .tar.gz archive or a folder whose names are wanted: name -> bytes.
 
-    Args:
-      wanted: says by a file's name whether to read it. Names in a folder start with the folder's
-        own name, as they would in an archive made from it.
-
-    Returns:
-      The files' bytes by name.
-
-    Raises:
-      DataError: the file is no such archive, or it is damaged.
+    Names in a folder start with the folder's own name, as they would in an archive made from it.
     """
     if path.is_dir():
         root = path.resolve()
@@ -118,14 +96,7 @@ def read_members(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
 
 
 def download(url: str, path: Path, sha256: str | None = None) -> Path:
-    """Downloads a file; returns its path.
-
-    Args:
-      sha256: the checksum (64 hexadecimal digits) that the file must have, if known.
-
-    Raises:
-      DataError: the server refused or broke off, or the checksum differs. There is no file then.
-    """
+    """Downloads a file, whole or not at all; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole(path) as part:
         try:
@@ -139,7 +110,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
                     raise OSError(f"the connection closed after {file.tell():,} of {total:,} bytes")
         except urllib.error.HTTPError as error:
             raise DataError(f"{url}: the server answers {error.code} {error.reason}") from error
-        except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise DataError(f"{url}: the download failed: {reason}") from error
         if sha256:

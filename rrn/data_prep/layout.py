@@ -1,4 +1,4 @@
-"""What a data set's validator is made of: the layout of its arrays, and checks of their contents.
+"""Checks for a data set's validator: the layout of its arrays, and their contents.
 
 A validator is a function `check(datasets)` in a data set's module `schema`. It raises `DataError`
 at the first thing that is wrong, and returns what it has verified, a phrase each.
@@ -19,9 +19,7 @@ SPLITS = ("train", "valid", "test")
 def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
     """Compares names, dtypes and shapes with a layout; returns what was verified.
 
-    Raises:
-      DataError: a dataset is missing, too much, or of another dtype or shape; or there are no
-        examples for training or validation.
+    Splits for training and validation must not be empty.
     """
     wanted = {
         name.format(split=split): (split if "{split}" in name else "", *rest)
@@ -60,20 +58,16 @@ def _shown(axes: tuple[int | str, ...]) -> str:
 
 
 def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) -> None:
-    """Raises `DataError` unless low <= number < high, which may be an array, for all numbers."""
+    """Refuses an array with a number that is not low <= number < high, which may be an array."""
     check_all(name, (array >= low) & (array < high), array, f"at least {low} and below the limit")
 
 
 def check_all(name: str, right: np.ndarray | np.bool_, array: np.ndarray, expected: str) -> None:
-    """Refuses an array with a wrong entry, which the `DataError` names.
-
-    Args:
-      right: whether an entry is right, for all of them or for the rows of `array`.
-    """
+    """Refuses an array with an entry, or row, that is not `right`; the `DataError` names it."""
     if not right.all():
-        place = np.unravel_index(right.argmin(), right.shape)
-        shown = np.array2string(array[place], threshold=20, max_line_width=1000)
-        at = ", ".join(map(str, place))
+        index = np.unravel_index(right.argmin(), right.shape)
+        shown = np.array2string(array[index], threshold=20, max_line_width=1000)
+        at = ", ".join(map(str, index))
         raise DataError(f"{name}[{at}] is {shown.splitlines()[0]}; expected {expected}")
 
 

@@ -5,12 +5,9 @@ import time
 
 
 class Progress:
-    """Shows on stderr how much is done, how fast it goes, and the time left.
+    """Shows on stderr how many of `total` parts are done, the rate, and the time left.
 
     A line comes at most every half second on a terminal, and every ten seconds in a log.
-
-    Args:
-      total: the number of parts; None if it is unknown.
     """
 
     def __init__(self, what: str, total: int | None) -> None:

@@ -8,14 +8,7 @@ from pathlib import Path
 
 
 def check_path(what: str, path: str | os.PathLike) -> None:
-    """Refuses a path that TensorFlow would read as a pattern, and so as that of other files.
-
-    Args:
-      what: the flag or the argument, for the message.
-
-    Raises:
-      ValueError: the path has a character of patterns; the message names it.
-    """
+    """Refuses the path of a flag or argument that TensorFlow would read as a pattern."""
     if found := [character for character in os.path.abspath(path) if character in "[]*?\\"]:
         raise ValueError(
             f"{what}={path}: TensorFlow reads {found[0]} as part of a pattern of names; expected a "
@@ -38,14 +31,8 @@ def writing(path: str | os.PathLike) -> Iterator[None]:
 def whole(path: str | os.PathLike) -> Iterator[Path]:
     """Makes a file or a folder that appears whole, on the disk, or not at all.
 
-    What is there is replaced in the end, and stays where something fails.
-
-    Yields:
-      The path beside it at which the context makes it.
-
-    Raises:
-      OSError: the system's error, with `path` as the file's name.
-      ValueError: a device or a pipe is there.
+    What is there is replaced in the end, and stays where something fails. It yields the path beside
+    it at which the context makes it. A device or a pipe is refused with a ValueError.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -42,19 +42,15 @@ class PreparedData:
                 shared[name] = array
         return cls(contents.path, contents.attributes, shared, splits, contents.digest)
 
-    def check_split(self, split: str) -> None:
-        """Refuses a split that is not there, with a ValueError."""
-        if split not in self.splits:
-            there = ", ".join(sorted(self.splits)) or "none"
-            raise ValueError(f"{self.path}: split must be one of {there}, got {split!r}")
-
     def arrays(self, split: str) -> dict[str, tf.Tensor]:
         """Puts a split's arrays and the shared ones on the CPU, but for words: name -> tensor.
 
         Raises:
           ValueError: the file has no such split.
         """
-        self.check_split(split)
+        if split not in self.splits:
+            names = ", ".join(sorted(self.splits)) or "none"
+            raise ValueError(f"{self.path}: split must be one of {names}, got {split!r}")
         with tf.device("CPU:0"):
             return {
                 name: tf.constant(array)
@@ -63,10 +59,7 @@ class PreparedData:
             }
 
     def constant(self, name: str, compute: Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
-        """Returns what a model takes from its training data.
-
-        It is what `compute` makes of the training split's arrays, or a weights file's constant.
-        """
+        """Returns what `compute` makes of the training split, or a weights file's constant."""
         if "train" in self.splits and name not in self.shared:
             return compute(self.splits["train"])
         return self.shared[name]
@@ -75,8 +68,7 @@ class PreparedData:
         """Refuses data that do not fit a model that was made on these.
 
         Raises:
-          ValueError: another schema or version of schema, other shapes of examples, or other words:
-            their ids would differ.
+          ValueError: another schema or version, other shapes of examples, or words of other ids.
         """
         path = other.path
         for field in "schema", "version":
@@ -103,10 +95,7 @@ class PreparedData:
 def read_prepared(path: str, schema: str | None = None) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
 
-    Args:
-      schema: the expected one; where there is no file, the error gives the command that makes it.
-
     Raises:
-      ValueError: there is no such file, or it is damaged.
+      ValueError: it is damaged, or absent; the message then has the command that makes the schema.
     """
     return PreparedData.of(hdf5.read(path, making(schema, path)))

@@ -7,10 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.data_prep.writing import check_path, whole
-from rrn.files.weights import model_variables
-from rrn.files.weights_file import Weights, read_weights
+from rrn.files.weights import Weights, model_variables, read_weights
 from rrn.models.saved import load
-from rrn.variables.reading import Variable, reading_scope
+from rrn.variables.reading import reading_scope
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
 
@@ -20,18 +19,17 @@ def export(
 ) -> str:
     """Writes the model of a weights file as a SavedModel; says what that takes and returns.
 
-    Its `predict` takes and returns what the task's does, by name. So does its signature
-    "serving_default", by arguments of these names.
+    Its `predict` and its signature "serving_default" take and return what the task's `predict`
+    does, by name.
 
     Args:
-      folder: the SavedModel's folder, which appears whole or not at all. An earlier SavedModel is
-        replaced; anything else there is an error.
+      folder: the SavedModel's folder; an earlier SavedModel there is replaced.
       compiled: whether XLA compiles `predict`, once for every number of examples that it is given.
       fields: see `rrn.load`.
 
     Raises:
       ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else, or
-        TensorFlow reads its name as a pattern; XLA cannot compile what `predict` takes, as strings.
+        TensorFlow reads its name as a pattern; `predict` takes strings, which XLA cannot compile.
     """
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
@@ -55,15 +53,8 @@ def export(
     return f"takes\n{_in_words(model.inputs())}\nreturns\n{_in_words(outputs)}"
 
 
-class _Exported(tf.Module):
-    """What a SavedModel holds."""
-
-    weights: list[Variable]
-    predict: Any
-
-
 def _save(model, folder, compiled):
-    """Writes the SavedModel; returns the outputs' specs."""
+    """Writes the SavedModel; returns its outputs' specs."""
     specs = model.inputs()
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
 
@@ -81,7 +72,7 @@ def _save(model, folder, compiled):
     def serve(*values):
         return predict(dict(zip(specs, values, strict=True)))
 
-    module = _Exported()
+    module: Any = tf.Module()
     module.weights, module.predict = model_variables(model), predict
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rrn.data_prep.failures import Parser, escape_output, exit_status, words_of
-from rrn.files.weights_file import Weights, read_weights, write_weights
+from rrn.files.weights import Weights, read_weights, write_weights
 
 
 def publish(
@@ -35,7 +35,7 @@ def publish(
     if results or path.exists():
         try:
             measured = json.loads(path.read_text())
-            reached = {name: measured[name] for name in ("split", "examples", "metrics")}
+            attributes["results"] = {n: measured[n] for n in ("split", "examples", "metrics")}
             evaluated = measured["made"].get("weights")
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
@@ -44,7 +44,6 @@ def publish(
                 f"{path}: of other weights than {weights}; "
                 "main.py --mode=evaluate writes results of these"
             )
-        attributes["results"] = reached
     if licence:
         attributes["licence"] = licence
     published = dataclasses.replace(found, path=out, attributes=attributes)
@@ -53,7 +52,7 @@ def publish(
 
 
 def card(weights: Weights) -> str:
-    """Writes a file's card in Markdown: its model, what it was trained on, what it reaches."""
+    """Writes a file's card in Markdown: its model, training data and results."""
     about, data = weights.attributes, weights.attributes["data"]
     size = sum(array.size for array in weights.arrays.values())
     source = f"{data.get('source') or 'generated'}, seed {data['seed']}"

@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from rrn.config import ModelSettings
 from rrn.files.data import PreparedData
-from rrn.files.weights import assign_weights, model_variables
-from rrn.files.weights_file import Weights, read_weights
+from rrn.files.weights import Weights, assign_weights, model_variables, read_weights
 from rrn.settings import create
 from rrn.tasks import check_schema, create_task, find_task, task_names
 from rrn.tasks.task import Task
@@ -21,7 +20,7 @@ def load(weights: str | Path | Weights, **fields: Any) -> Task:
     """Makes the model of a run's weights file, or of one of `pretrained/`, with these weights.
 
     Args:
-      fields: fields of the model that are not to be the file's, such as `compute_dtype="float32"`.
+      fields: the model's fields that are to differ from the file's, as `compute_dtype="float32"`.
 
     Returns:
       The task. `predict` answers (`inputs` says what it takes), `network` and `encoder` are its
@@ -40,7 +39,7 @@ def load(weights: str | Path | Weights, **fields: Any) -> Task:
 
 @contextlib.contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Within it, what is wrong with a model is a ValueError that names the model's file."""
+    """Within it, an error of a model is a ValueError that names the model's file."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -59,11 +58,7 @@ def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
 
 
 def saved_task(weights: Weights) -> str:
-    """Returns the name of the task that a weights file is of.
-
-    Raises:
-      ValueError: the file does not say, or names a task that there is not.
-    """
+    """Returns the name of a weights file's task; raises ValueError if that is none."""
     task, known = weights.attributes.get("task"), task_names()
     if task not in known:
         raise ValueError(
@@ -74,11 +69,11 @@ def saved_task(weights: Weights) -> str:
 
 
 def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
-    """Returns the settings of the model of a weights file, with some fields changed.
+    """Returns the settings of a weights file's model, with some fields changed.
 
     Raises:
-      ValueError: a changed field is none of the model's, the file has no settings, or they are not
-        those of its task.
+      ValueError: a changed field is none of the model's, or the file's settings are missing or
+        wrong.
     """
     known = find_task(saved_task(weights)).Model
     fields = _dict(weights, "model")
@@ -90,11 +85,7 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
 
 
 def saved_data(weights: Weights) -> PreparedData:
-    """Returns what a weights file holds of its model's training data: constants, no splits.
-
-    Raises:
-      ValueError: the file does not say what data these were, or they are not its task's.
-    """
+    """Returns what a weights file holds of its model's training data: constants, no splits."""
     about = _dict(weights, "data")
     check_schema(saved_task(weights), weights.path, about)
     return PreparedData(weights.path, about, weights.constants, {})
@@ -108,10 +99,7 @@ def _dict(weights, name):
 
 
 def summary(module: tf.Module) -> str:
-    """Lists the variables of a module or a `Task`, their shapes and numbers of parameters.
-
-    It is a table, with a line for each variable and one for the sum. `print` shows it.
-    """
+    """Tabulates the variables of a module or a `Task`, their shapes and numbers of parameters."""
     variables = model_variables(module) if isinstance(module, Task) else module_variables(module)
     rows: list[tuple[str, object, int]] = [
         (v.name.removesuffix(":0"), list(v.shape), v.shape.num_elements()) for v in variables

@@ -20,8 +20,7 @@ from rrn.config import replace
 from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
 from rrn.distribute.variables import list_variables
 from rrn.files.data import read_prepared
-from rrn.files.weights import assign_weights
-from rrn.files.weights_file import Weights, read_weights
+from rrn.files.weights import Weights, assign_weights, read_weights
 from rrn.hardware import describe_gpus, describe_processor
 from rrn.models import naming, saved_data, saved_model, saved_task
 from rrn.pages import Table

@@ -6,8 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import refusals
-from rrn.files.weights import assign_weights, save_weights
-from rrn.files.weights_file import Weights, read_weights
+from rrn.files.weights import Weights, assign_weights, read_weights, save_weights
 from rrn.models import saved_data
 from rrn.tasks.task import Arrays
 from rrn.training.checkpoints import Checkpoints

@@ -17,14 +17,7 @@ _stateless_uniform: Any = tf.random.stateless_uniform  # its stub knows no lists
 
 
 def fold_in(seed: Seed, *data: tf.Tensor | int) -> Seed:
-    """Derives a seed from another one and some numbers.
-
-    Args:
-      *data: integers, folded in one after the other: their order matters.
-
-    Returns:
-      The derived seed, integers `[2]`.
-    """
+    """Derives a seed, integers `[2]`, from another one and integers, folded in one by one."""
     fold = tf.random.experimental.stateless_fold_in  # pyright: ignore[reportAttributeAccessIssue] (no stub)
     for value in data:
         # Named, since XLA would choose another algorithm by itself.
@@ -41,10 +34,7 @@ def uniform(
 ) -> tf.Tensor:
     """Draws numbers that depend on the seed and the shape alone, the same on every kind of device.
 
-    The seed is `[2]` integers. Numbers in [0, 1) of float32 are the same within XLA, too.
-
-    Args:
-      maxval: the bound that no number reaches; 1 if not given, which only floats may leave out.
+    They are in [minval, maxval), or [0, 1) by default. These are the same within XLA, too.
     """
     philox = tf.random.Algorithm.PHILOX
     if dtype != tf.float32 or (minval, maxval) not in ((0, None), (0, 1)):
@@ -55,11 +45,7 @@ def uniform(
 
 
 def dropout_weights(draws: tf.Tensor, keep_probability: float) -> tf.Tensor:
-    """Turns draws in [0, 1) of any shape into weights that drop values and scale up the others.
-
-    Returns:
-      Weights 0 or 1 / keep_probability, of the draws' shape. Their mean is 1.
-    """
+    """Turns draws in [0, 1) into weights 0 or 1 / keep_probability, of mean 1, of their shape."""
     return tf.cast(draws < keep_probability, tf.float32) / keep_probability
 
 
@@ -72,8 +58,7 @@ class ExampleRandom:
 
     Args:
       seed: integers `[2]`; in training the update is folded in.
-      rows: integers `[examples]`, the examples' places in the global batch. Without a global batch
-        they are any numbers that tell examples apart.
+      rows: integers `[examples]`, the examples' rows in the global batch, or else their ids.
       batch_size: the number of examples in the global batch, None if there is none.
     """
 
@@ -86,12 +71,7 @@ class ExampleRandom:
         self.seed, self.rows, self.batch_size = seed, rows, batch_size
 
     def uniform(self, shape: Sequence[int], *salt: int) -> tf.Tensor:
-        """Draws numbers in [0, 1) for every example, `[examples, *shape]`.
-
-        Args:
-          shape: that of one example's draws.
-          *salt: integers; other ones give other draws.
-        """
+        """Draws numbers in [0, 1), `[examples, *shape]`; another salt gives other numbers."""
         seed = fold_in(self.seed, *salt)
         if self.batch_size is not None:
             return tf.gather(uniform(seed, [self.batch_size, *shape]), self.rows)

@@ -1,12 +1,12 @@
 """Reading variables: once per scope, however many steps of a network ask for them.
 
 A recurrent relational network uses the same variables at every step. Where they live on another
-device or another machine, each read is a copy. Within `reading_scope` a variable is read (and cast)
-once, and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
+device or machine, each read is a copy. Within `reading_scope` a variable is read (and cast) once,
+and every later `read` of it returns the same tensor. Gradients flow to the variable as usual.
 
-A variable may be a `ShardedVariable`, or TensorFlow's own of that name. Its shards, each a part of
-it, are variables of their own on several devices. Layers read it as any other. Gradients, updates
-and listings iterate over `shards(variables)`; names, saving and loading use whole variables.
+A variable may be a `ShardedVariable`, or TensorFlow's own of that name. Layers read it as any
+other. Gradients, updates and listings iterate over `shards(variables)`; names, saving and loading
+use whole variables.
 """
 
 import contextlib
@@ -28,11 +28,7 @@ def shards(variables: Iterable[Variable]) -> list[tf.Variable]:
 
 
 def map_shards(function: Callable[[tf.Variable], tf.Variable], variable: Variable) -> Variable:
-    """Makes a variable that is sharded as another one is, such as an optimizer's slot.
-
-    Args:
-      function: makes a shard of the new variable from a shard of `variable`.
-    """
+    """Makes a variable, such as an optimizer's slot, shard by shard from those of another one."""
     parts = [function(shard) for shard in shards([variable])]
     if not isinstance(variable, ShardedVariable):
         return parts[0]
@@ -88,9 +84,9 @@ class ReadingScope:
 
 @contextlib.contextmanager
 def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[ReadingScope]:
-    """Opens a scope that serves every `read` of this thread until it ends.
+    """Opens a scope, with values from `values_of`, for every `read` of this thread.
 
-    A scope within it has reads of its own. `given` is what `values_of` returned.
+    A scope within it has reads of its own.
     """
     outer = getattr(_local, "scope", None)
     _local.scope = ReadingScope(given)
@@ -102,12 +98,9 @@ def reading_scope(given: Mapping[Any, tf.Tensor] | None = None) -> Iterator[Read
 
 @contextlib.contextmanager
 def checked_reads(name: str) -> Iterator[None]:
-    """Within it, code of a user's reads its variables with `read` where reads are given values.
+    """Raises ValueError where a user's code in it reads trainable variables without `read`.
 
-    Gradients reach no variable that is read otherwise, and XLA cannot read it.
-
-    Raises:
-      ValueError: at its end, where trainable variables were read otherwise.
+    If values are given, gradients would not reach such variables, and XLA could not read them.
     """
     scope = getattr(_local, "scope", None)
     if scope is None or not scope.given:
@@ -124,9 +117,7 @@ def checked_reads(name: str) -> Iterator[None]:
 
 
 def values_of(variables: Iterable[Variable]) -> dict[Any, tf.Tensor]:
-    """Reads variables, or shards, for code that cannot read them itself.
-
-    That is a loop's body, or XLA, which reads no variable of another device.
+    """Reads variables or shards for code that cannot: a loop's body, or XLA on another device.
 
     Returns:
       A variable's, or shard's, reference -> its value, which `reading_scope` takes.

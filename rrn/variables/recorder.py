@@ -1,7 +1,6 @@
-"""What towers read and make, to be shown: their reads of variables, and their hidden states.
+"""What towers read and compute, to be shown: their reads of variables, and their hidden states.
 
-Nothing is kept where nobody listens. The recorder is opened around what is traced; each tower is a
-scope in it.
+The recorder is opened around what is traced; each tower is a scope in it.
 """
 
 import contextlib
@@ -23,12 +22,12 @@ _local = _Local()
 
 @dataclasses.dataclass
 class Record:
-    """What one tower has read and made.
+    """What one tower has read and computed.
 
     Attributes:
       device: the tower's device, that of a tensor which has none of its own within XLA.
       reads: maps a variable's reference (`variable.ref()`) to how many times it was read.
-      tensors: (name, shape, device) of those that were noted; an unknown size is None.
+      tensors: (name, shape, device) of recorded tensors; an unknown size is None.
     """
 
     scope: str
@@ -53,10 +52,7 @@ def recording() -> Iterator[dict[str, Record]]:
 
 @contextlib.contextmanager
 def tower_scope(name: str, device: str = "") -> Iterator[None]:
-    """Within it, operations and what is noted are a tower's, such as "tower 0".
-
-    The operations' name scope is then "tower_0".
-    """
+    """Within it, operations and records are a tower's, such as "tower 0", in a scope "tower_0"."""
     with tf.name_scope(name.replace(" ", "_")) as scope:
         if _local.records is not None:
             _local.record = _local.records[name] = Record(scope, device)

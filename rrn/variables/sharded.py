@@ -25,14 +25,11 @@ def known_size(value: Any, axis: int) -> int:
 
 
 class ShardedVariable(tf.Module):
-    """Variables that are the parts of a larger one, in their order along an axis.
+    """Variables of one shape but for an axis, along which they are the parts of a larger one.
 
     `variables` are the shards, and so are the `variables` of a module that has this one.
-    `tf.convert_to_tensor` puts them together. A checkpoint holds them as one whole tensor, which
-    variables in other shards, or whole ones, can be restored from.
-
-    Args:
-      parts: at least one variable, all of the same shape but for `axis`.
+    `tf.convert_to_tensor` concatenates them. A checkpoint holds them as one whole tensor, from
+    which whole variables, or other shards, can be restored.
     """
 
     def __init__(self, parts: Sequence[tf.Variable], name: str, axis: int = 0):

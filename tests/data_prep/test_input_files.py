@@ -71,7 +71,6 @@ def test_download_writes_the_file_and_shows_progress(server, tmp_path, monkeypat
     ],
 )
 def test_a_failed_download_is_named_and_leaves_nothing(server, tmp_path, most, url, sha256, said):
-    """One that had not begun does not say that it can be resumed."""
     server.most = most
     with pytest.raises(DataError, match=said):
         input_files.locate(url.format(server.url), tmp_path / "new", sha256)

@@ -20,14 +20,26 @@ def running_tensorflow():
     assert len(tf.config.list_logical_devices("CPU")) == 4
 
 
+def show(monkeypatch, num_gpus):
+    present = {
+        "CPU": tf.config.list_physical_devices("CPU"),
+        "GPU": [
+            types.SimpleNamespace(name=f"/physical_device:GPU:{i}", device_type="GPU")
+            for i in range(num_gpus)
+        ],
+    }
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: present[kind])
+    monkeypatch.setattr(tf.config.experimental, "set_memory_growth", lambda gpu, grow: None)
+
+
 @pytest.fixture
 def no_gpus(monkeypatch):
-    _show(monkeypatch, 0)
+    show(monkeypatch, 0)
 
 
 @pytest.fixture
 def two_gpus(monkeypatch):
-    _show(monkeypatch, 2)
+    show(monkeypatch, 2)
 
 
 class StandInGpus:
@@ -77,23 +89,22 @@ def stand_in(two_gpus, monkeypatch):
     return StandInGpus(monkeypatch)
 
 
-def _show(monkeypatch, num_gpus):
-    there = {
-        "CPU": tf.config.list_physical_devices("CPU"),
-        "GPU": [
-            types.SimpleNamespace(name=f"/physical_device:GPU:{i}", device_type="GPU")
-            for i in range(num_gpus)
-        ],
-    }
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: there[kind])
-    monkeypatch.setattr(tf.config.experimental, "set_memory_growth", lambda gpu, grow: None)
-
-
 @pytest.mark.parametrize(
-    ("flag", "count"), [("auto", 1), ("cpu", 1), ("cpu:1", 1), ("cpu:4", 4), ("cpu:3", 3)]
+    ("num_gpus", "flag", "expected"),
+    [
+        *((0, flag, CPUS[:1]) for flag in ("auto", "cpu", "cpu:1")),
+        *((0, f"cpu:{count}", CPUS[:count]) for count in (3, 4)),
+        (2, "cpu:2", CPUS[:2]),
+        (2, "1,0", ["/device:GPU:1", "/device:GPU:0"]),
+        (2, "1", ["/device:GPU:1"]),
+        (2, "auto", ["/device:GPU:0", "/device:GPU:1"]),
+        (2, "gpu", ["/device:GPU:0"]),
+        (2, "gpu:1", ["/device:GPU:0"]),
+    ],
 )
-def test_cpu_towers(no_gpus, flag, count):
-    assert parse_devices(flag) == CPUS[:count]
+def test_towers(monkeypatch, num_gpus, flag, expected):
+    show(monkeypatch, num_gpus)
+    assert parse_devices(flag) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,26 +128,9 @@ def test_gpu_numbers_without_a_gpu_mean_logical_cpus_and_a_warning(no_gpus, monk
     assert tf.__version__ in warning and "pip install 'rrn[gpu]'" in warning
 
 
-@pytest.mark.parametrize(
-    ("flag", "expected"),
-    [
-        ("1,0", ["/device:GPU:1", "/device:GPU:0"]),
-        ("1", ["/device:GPU:1"]),
-        ("auto", ["/device:GPU:0", "/device:GPU:1"]),
-        ("cpu:2", CPUS[:2]),
-    ],
-)
-def test_towers_where_there_are_two_gpus(two_gpus, flag, expected):
-    assert parse_devices(flag) == expected
-
-
-@pytest.mark.parametrize("flag", ["gpu", "gpu:1"])
-def test_the_first_gpu_is_not_split(stand_in, flag):
-    assert parse_devices(flag) == ["/device:GPU:0"]
-    assert (stand_in.limits, stand_in.visible) == ({}, None)
-
-
 def test_logical_gpus_share_nine_tenths_of_the_first_gpus_memory(stand_in):
+    assert parse_devices("gpu:1") == ["/device:GPU:0"]
+    assert (stand_in.limits, stand_in.visible) == ({}, None)  # it is not split
     four = parse_devices("gpu:4")
     assert four == [f"/device:GPU:{i}" for i in range(4)]
     assert stand_in.limits == {"/physical_device:GPU:0": [225] * 4}
@@ -188,32 +182,23 @@ def test_gpus_of_a_program_that_has_started_are_taken_with_a_warning(two_gpus, m
     monkeypatch.setattr(tf.config.experimental, "set_memory_growth", started)
     with caplog.at_level("WARNING"):
         assert parse_devices("1") == ["/device:GPU:1"]
-    assert "all memory of /physical_device:GPU:1" in caplog.text
+    assert "all memory of /physical_device:GPU:1: Physical devices cannot" in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("flag", "message"),
+    ("num_gpus", "flag", "message"),
     [
-        ("0,2", r"no GPU 2 \(there: /device:GPU:0, /device:GPU:1, and the CPU"),
-        ("0,1,2,1", "a device is named twice"),
-        *(
-            (flag, "cpu:N, gpu, gpu:N or GPU numbers")
-            for flag in ("0,,1", "-1", "cpu:0", "", "gpu:x")
-        ),
-        ("cpu:5", "5 logical CPU devices must be asked for before"),
+        (2, "0,2", r"no GPU 2 \(there: /device:GPU:0, /device:GPU:1, and the CPU"),
+        (2, "0,1,2,1", "a device is named twice"),
+        *((2, flag, "cpu:N, gpu, gpu:N or GPU") for flag in ("0,,1", "-1", "cpu:0", "", "gpu:x")),
+        (2, "cpu:5", "5 logical CPU devices must be asked for before"),
+        (0, "gpu", "^--devices=gpu: there is no GPU; cpu is the CPU$"),
+        (0, "gpu:4", "^--devices=gpu:4: there is no GPU; cpu:4 gives 4 logical CPU devices$"),
     ],
 )
-def test_a_flag_that_does_not_fit_is_an_error(two_gpus, flag, message):
+def test_a_flag_that_does_not_fit_is_an_error(monkeypatch, num_gpus, flag, message):
+    show(monkeypatch, num_gpus)
     with pytest.raises(ValueError, match=message):
-        parse_devices(flag)
-
-
-@pytest.mark.parametrize(
-    ("flag", "hint"),
-    [("gpu", "cpu is the CPU"), ("gpu:4", "cpu:4 gives 4 logical CPU devices")],
-)
-def test_the_first_gpu_where_there_is_none_is_an_error(no_gpus, flag, hint):
-    with pytest.raises(ValueError, match=f"^--devices={flag}: there is no GPU; {hint}$"):
         parse_devices(flag)
 
 

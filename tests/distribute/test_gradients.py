@@ -13,21 +13,18 @@ def slices(values, indices, rows=4):
     )
 
 
-def test_dense_gradients_are_weighted_by_examples():
-    towers = [[tf.constant([1.0, 2.0])], [tf.constant([5.0, -2.0])]]
-    (average,) = average_gradients(towers, [3, 1])
-    # 3/4 [1, 2] + 1/4 [5, -2]
-    np.testing.assert_allclose(average, [2.0, 1.0])
-
-
-def test_equal_weights_give_the_plain_mean():
-    towers = [[tf.constant(float(value))] for value in (1, 2, 6)]
-    np.testing.assert_allclose(average_gradients(towers, [5, 5, 5])[0], 3.0, rtol=1e-6)
-
-
-def test_one_tower_keeps_its_gradients():
-    (average,) = average_gradients([[tf.constant([0.1, 0.7])]], [7])
-    np.testing.assert_array_equal(average, np.float32([0.1, 0.7]))
+@pytest.mark.parametrize(
+    ("gradients", "examples", "average"),
+    [
+        ([[1.0, 2.0], [5.0, -2.0]], [3, 1], [2.0, 1.0]),  # 3/4 [1, 2] + 1/4 [5, -2]
+        ([[1.0], [2.0], [6.0]], [5, 5, 5], [3.0]),
+        ([[0.1, 0.7]], [7], [0.1, 0.7]),
+        ([[1.0, 2.0], [7.0, 14.0]], [3, 0], [1.0, 2.0]),
+    ],
+)
+def test_dense_gradients_are_weighted_by_examples(gradients, examples, average):
+    (found,) = average_gradients([[tf.constant(gradient)] for gradient in gradients], examples)
+    np.testing.assert_allclose(found, average, rtol=1e-6)
 
 
 def test_sparse_gradients_stay_sparse_and_add_up_duplicated_rows():
@@ -48,19 +45,13 @@ def test_sparse_beside_dense_is_dense():
     np.testing.assert_allclose(average, [[0.5, 0.5], [1.5, 1.5], [0.5, 0.5], [0.5, 0.5]])
 
 
-def test_a_variable_that_no_tower_touches_has_no_gradient():
-    averages = average_gradients([[None, tf.constant(1.0)], [None, tf.constant(3.0)]], [1, 1])
-    assert averages[0] is None
-    np.testing.assert_allclose(averages[1], 2.0)
-
-
-def test_none_beside_other_gradients_counts_as_zero():
-    averages = average_gradients(
-        [[None, slices([[4.0, 4.0]], [3])], [tf.constant([8.0]), None]], [3, 1]
-    )
-    np.testing.assert_allclose(averages[0], [2.0])  # 1/4 8
-    assert isinstance(averages[1], tf.IndexedSlices)
-    np.testing.assert_allclose(tf.convert_to_tensor(averages[1])[3], [3.0, 3.0])  # 3/4 4
+def test_none_counts_as_zero_unless_all_towers_have_it():
+    one = [None, None, slices([[4.0, 4.0]], [3])]
+    nothing, dense, sparse = average_gradients([one, [None, tf.constant([8.0]), None]], [3, 1])
+    assert nothing is None
+    np.testing.assert_allclose(dense, [2.0])  # 1/4 8
+    assert isinstance(sparse, tf.IndexedSlices)
+    np.testing.assert_allclose(tf.convert_to_tensor(sparse)[3], [3.0, 3.0])  # 3/4 4
 
 
 def test_weights_may_be_tensors_known_only_when_the_graph_runs():
@@ -87,11 +78,6 @@ def test_the_average_has_the_gradients_type(dtype, precision):
     assert sparse.values.dtype == dtype  # each tower's row is rounded
     total = np.sum(tf.cast(sparse.values, tf.float64), axis=0)
     np.testing.assert_allclose(total, mean, precision)
-
-
-def test_a_tower_without_examples_counts_nothing():
-    one = tf.constant([1.0, 2.0])
-    np.testing.assert_array_equal(average_gradients([[one], [7 * one]], [3, 0])[0], one)
 
 
 def test_towers_with_different_numbers_of_gradients_are_refused():

@@ -293,16 +293,11 @@ def test_the_table_of_variables_has_one_line_each_and_totals():
     assert totals == "2 variables, 10 parameters, 40 bytes"
 
 
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("/job:localhost/replica:0/task:0/device:GPU:1", "GPU:1"),
-        ("/device:CPU:0", "CPU:0"),
-        ("/job:worker/replica:0/task:1/device:GPU:0", "/job:worker/task:1/GPU:0"),
-    ],
-)
-def test_short_device(name, short):
-    assert short_device(name) == short
+def test_short_device():
+    assert short_device("/job:localhost/replica:0/task:0/device:GPU:1") == "GPU:1"
+    assert short_device("/device:CPU:0") == "CPU:0"
+    far = short_device("/job:worker/replica:0/task:1/device:GPU:0")
+    assert far == "/job:worker/task:1/GPU:0"
 
 
 # tower_gradients

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.distribute.variables import list_variables, plan_placement, short_device
+from rrn.distribute.variables import list_variables, plan_placement
 from rrn.files.weights import load_weights, model_variables, save_weights
 from rrn.nn.layers import Embedding, Linear
 from rrn.training.checkpoints import Checkpoints, restore_variables
@@ -196,30 +196,27 @@ def test_a_policy_that_does_not_fit_is_an_error(policy, servers, message):
         plan_placement(lambda: Linear(3, 2), policy, CPUS[:1], servers)
 
 
+GPU, OTHER = "/device:GPU:0", "/device:GPU:1"
+
+
 @pytest.mark.parametrize(
-    ("policy", "devices", "places"),
+    ("policy", "devices", "servers", "network", "encoder"),
     [
-        ("first_device", CPUS[2:], ["CPU:2", "CPU:0"]),  # the network; the encoder
-        ("auto", CPUS[2:], ["CPU:0", "CPU:0"]),
-        ("auto", CPUS[2:3], ["CPU:0", "CPU:0"]),
-        ("cpu", CPUS[2:], ["CPU:0", "CPU:0"]),
+        ("first_device", CPUS[2:], (), CPUS[2], CPUS[0]),
+        ("cpu", CPUS[2:], (), CPUS[0], CPUS[0]),
+        ("auto", CPUS[2:], (), CPUS[0], CPUS[0]),
+        ("auto", CPUS[2:3], (), CPUS[0], CPUS[0]),
+        ("auto", [GPU], (), GPU, CPUS[0]),
+        ("auto", [GPU, OTHER], (), CPUS[0], CPUS[0]),
+        ("auto", [GPU], ["/job:ps/task:0"], "/job:ps/task:0", "/job:ps/task:0"),
     ],
 )
-def test_pinned_variables_stay_on_the_cpu(policy, devices, places):
-    placement = plan_placement(LineTask, policy, devices, pinned=lambda t: t.encoder.variables)
-    with placement.scope():
-        task = LineTask()
-    found = [{short_device(v.device) for v in m.variables} for m in (task.network, task.encoder)]
-    assert found == [{place} for place in places]
-
-
-def test_the_variables_of_a_gpu_that_is_alone_are_on_it():
-    def servers(*devices, **more):
-        placement = plan_placement(LineTask, "auto", devices, **more)
-        return [placement.servers[shard.server] for (shard,) in placement.plan]
-
-    gpu, other = "/device:GPU:0", "/device:GPU:1"
-    assert set(servers(gpu)) == {gpu}
-    assert set(servers(gpu, pinned=lambda task: task.encoder.variables)) == {gpu, CPUS[0]}
-    assert set(servers(gpu, other)) == {CPUS[0]}
-    assert set(servers(gpu, servers=["/job:ps/task:0"])) == {"/job:ps/task:0"}
+def test_pinned_variables_stay_on_the_cpu(policy, devices, servers, network, encoder):
+    """Here the encoder's; those of a single GPU are on it."""
+    args = LineTask, policy, devices, servers
+    placement = plan_placement(*args, pinned=lambda task: task.encoder.variables)
+    found = {"network": set(), "encoder": set()}
+    for variable, (shard,) in zip(placement.variables, placement.plan, strict=True):
+        module = "network" if variable.name.startswith("network") else "encoder"
+        found[module].add(placement.servers[shard.server])
+    assert found == {"network": {network}, "encoder": {encoder}}

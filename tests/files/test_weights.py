@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.files.weights import load_weights, save_weights
-from rrn.files.weights_file import Weights, read_weights
+from rrn.files.weights import Weights, load_weights, read_weights, save_weights
 from rrn.nn.layers import MLP
 
 

@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.files.weights import model_variables, save_weights
-from rrn.files.weights_file import read_weights, write_weights
+from rrn.files.weights import model_variables, read_weights, save_weights, write_weights
 from rrn.models import describe, load, summary
 from rrn.models.publish import card, main
 from rrn.nn.layers import MLP

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from rrn import config as settings
 from rrn.config import Constant, Evaluate, MuonSettings
-from rrn.files.weights_file import read_weights
+from rrn.files.weights import read_weights
 from rrn.nn.layers import Linear
 from rrn.settings import Settings
 from rrn.tasks import Report

@@ -15,11 +15,7 @@ LAYOUT = {
 
 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of the arrays of a file of ages, a phrase each.
-
-    Raises:
-      DataError: something is wrong.
-    """
+    """Returns what was verified of a file's arrays, a phrase each; raises `DataError`."""
     verified = [check_layout(datasets, LAYOUT)]
     neighbours = []
     for split in SPLITS:

@@ -18,10 +18,7 @@ def decode(sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     A sequence says how to take a tree apart: the leaf with the lowest number is cut from the
     person that the sequence names next, until two people are left. The distances follow when the
     tree is put together again in reverse: a leaf is one edge farther from everybody than its
-    neighbour is.
-
-    Args:
-      sequences: [trees, 6] people.
+    neighbour is. Sequences are [trees, 6] people.
 
     Returns:
       edges: [trees, 7, 2] uint8, the two people of each edge, the lower one first. distance:

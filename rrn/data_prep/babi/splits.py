@@ -73,8 +73,7 @@ def collect(
       seed: of simulated stories.
 
     Returns:
-      stories: the stories of each split, in order of task. notes: what was done about each missing
-      file, a sentence each.
+      stories: the stories of each split, in order of task. notes: a sentence for each missing file.
 
     Raises:
       DataError: a file is missing or malformed, or two are of one task and split.
@@ -149,13 +148,10 @@ def _simulate(
 
 
 def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Story]]:
-    """Splits off a tenth of each task's stories for validation.
+    """Splits off a tenth of each task's stories for validation: (training, validation).
 
     All copies of a story are on the same side. A task's draw depends only on the seed and on the
     task's own stories.
-
-    Returns:
-      The training stories and the validation stories, both in the order given.
     """
     valid = set()
     for task in TASKS:

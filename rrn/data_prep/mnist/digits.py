@@ -43,14 +43,9 @@ BEND, BEND_POINTS = 1.5, 4  # pixels; drawn on a grid of 4 x 4 points, linear in
 
 
 def draw(labels: np.ndarray, fonts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draws digits.
+    """Draws [digits, 28, 28] uint8, 0 for paper and 255 for ink.
 
-    Args:
-      labels: [digits] integers 0 to 9.
-      fonts: [digits] integers, indices in `FONTS`.
-
-    Returns:
-      [digits, 28, 28] uint8: 0 for paper, 255 for ink.
+    Labels are [digits] integers 0 to 9, and fonts [digits] indices in `FONTS`.
     """
     y, x = _points(len(labels), rng) * (FINE / SIZE) + (FINE - 1) / 2
     # A point beyond the border has the border's colour, which is paper.
@@ -81,8 +76,8 @@ def _points(count: int, rng: np.random.Generator) -> np.ndarray:
     x = x + shear * y
     y, x = np.cos(angle) * y + np.sin(angle) * x, np.cos(angle) * x - np.sin(angle) * y
     bend = rng.uniform(-BEND, BEND, (2, count, BEND_POINTS, BEND_POINTS)).astype(np.float32)
-    places = np.linspace(0, SIZE - 1, BEND_POINTS)
-    weights = np.stack([np.interp(np.arange(SIZE), places, one) for one in np.eye(BEND_POINTS)])
+    points = np.linspace(0, SIZE - 1, BEND_POINTS)
+    weights = np.stack([np.interp(np.arange(SIZE), points, one) for one in np.eye(BEND_POINTS)])
     weights = weights.astype(np.float32)  # [4, 28]: the weight of each point at each pixel
     return np.stack([y, x]) + uniform(SHIFT, 2) + weights.T @ bend @ weights
 

@@ -16,14 +16,7 @@ Digits = tuple[np.ndarray, np.ndarray]  # images [digits, 28, 28] and labels [di
 
 
 def read(path: Path) -> dict[str, Digits]:
-    """Reads the training and the test digits of a folder of the four IDX files, or of an .npz file.
-
-    Returns:
-      For "train" and "test", images and labels, as they are in the files.
-
-    Raises:
-      DataError: a file is missing or damaged, or has not a label for each image.
-    """
+    """Reads the "train" and "test" digits of a folder of the four IDX files, or of an .npz file."""
     digits = _read_folder(path) if path.is_dir() else _read_npz(path)
     for split, (images, labels) in digits.items():
         if labels.ndim != 1 or images.shape[:1] != labels.shape:

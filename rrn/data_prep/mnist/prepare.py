@@ -4,9 +4,9 @@
     python -m data_prep mnist --rendered --out data/mnist.h5
 
 reads MNIST from a folder of its four IDX files (.gz or unpacked) or from mnist.npz, or renders
-digits where MNIST is not at hand, and writes one HDF5 file. Rendered digits are not MNIST: they are
-printed digits that are randomly rotated, sheared, stretched, bent and shifted. A result on them
-says nothing about handwriting, and should repeat the attribute `notes`.
+digits where MNIST is not available, and writes one HDF5 file. Rendered digits are not MNIST: they
+are printed digits, randomly rotated, sheared, stretched, bent and shifted. A result on them says
+nothing about handwriting, and should repeat the attribute `notes`.
 
 Schema "mnist", version 1. File attributes:
 
@@ -66,11 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepares the data set as the options say and prints what the file holds.
-
-    Raises:
-      DataError: a file or an option is wrong.
-    """
+    """Prepares the data set as the options say and prints what the file holds."""
     start = time.monotonic()
     if args.source and args.counts:
         raise DataError("--counts: only digits that are --rendered can be counted out")
@@ -102,14 +98,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
-    """Renders digits in random order and random fonts, each of the ten equally often.
-
-    Args:
-      split: names the work while its progress is shown.
-
-    Returns:
-      images: [count, 28, 28] uint8. labels: [count] uint8.
-    """
+    """Renders digits in random order and random fonts, each of the ten equally often."""
     labels = rng.permutation(count) % 10
     images = []
     progress = Progress(f"{split} digits", count)
@@ -123,11 +112,7 @@ def render(count: int, split: str, rng: np.random.Generator) -> files.Digits:
 def split_off_validation(
     digits: dict[str, files.Digits], num_valid: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Moves some of the training digits, drawn at random, to validation; returns the datasets.
-
-    Raises:
-      DataError: no training digit would be left.
-    """
+    """Moves some of the training digits, drawn at random, to validation; returns the datasets."""
     (images, labels), test = digits["train"], digits["test"]
     if num_valid >= len(labels):
         raise DataError(

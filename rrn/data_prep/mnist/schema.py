@@ -10,11 +10,7 @@ LAYOUT = {"{split}/image": ("uint8", ("N", 28, 28)), "{split}/label": ("uint8", 
 
 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of the arrays of a file of digits, a phrase each.
-
-    Raises:
-      DataError: something is wrong.
-    """
+    """Returns what was verified of a file's arrays, a phrase each; raises `DataError`."""
     verified = [check_layout(datasets, LAYOUT)]
     for split in SPLITS:
         image, label = datasets[f"{split}/image"], datasets[f"{split}/label"]

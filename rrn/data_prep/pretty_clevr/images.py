@@ -55,16 +55,12 @@ MARKERS = {
 def render(
     positions: np.ndarray, colours: np.ndarray, markers: np.ndarray, size: int
 ) -> np.ndarray:
-    """Renders scenes.
+    """Renders scenes, [scenes, size, size, 3] uint8: red, green and blue.
 
     Args:
       positions: [scenes, 8, 2] floats, x and y in [0, 1).
-      colours: [scenes, 8] integers, indices in `COLOURS`.
-      markers: [scenes, 8] integers, indices in `MARKERS`.
-      size: width and height of an image, in pixels.
-
-    Returns:
-      [scenes, size, size, 3] uint8: red, green and blue.
+      colours: [scenes, 8] indices in `COLOURS`.
+      markers: [scenes, 8] indices in `MARKERS`.
     """
     images = np.full((len(positions), size, size, 3), BACKGROUND, np.uint8)
     scale = size / (1 + 2 * MARGIN)  # pixels
@@ -74,14 +70,14 @@ def render(
     scene = np.arange(len(positions))
     rgb = np.array(list(COLOURS.values()), np.float32)
     for marker, distance in enumerate(MARKERS.values()):
-        place = (markers == marker).argmax(axis=1)  # the object with this marker
-        centre = (positions[scene, place] + MARGIN) * scale
+        index = (markers == marker).argmax(axis=1)  # the object with this marker
+        centre = (positions[scene, index] + MARGIN) * scale
         pixels = centre.astype(np.intp)[:, :, None] + window  # [scenes, x and y, window]
         x, y = np.moveaxis((pixels + 0.5 - centre[:, :, None]) / radius, 1, 0)
         inside = 0.5 - radius * distance(x[:, None, :], y[:, :, None])
         coverage = np.clip(inside, 0, 1)[..., None]
         patch = scene[:, None, None], pixels[:, 1, :, None], pixels[:, 0, None, :]
         under = images[patch]
-        over = rgb[colours[scene, place], None, None]
+        over = rgb[colours[scene, index], None, None]
         images[patch] = np.rint(under + coverage * (over - under)).astype(np.uint8)
     return images

@@ -8,12 +8,7 @@ BLOCK = 4096  # scenes drawn at once
 
 
 def make_scenes(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draws scenes.
-
-    Returns:
-      "positions" [scenes, 8, 2] float32, and "colours" [scenes, 8], "markers" [scenes, 8] and
-      "order" [scenes, 8, 8] uint8, as in the file's schema.
-    """
+    """Draws scenes: "positions", "colours", "markers" and "order", as in the file's schema."""
     blocks, missing = [], count
     while missing > 0:
         positions = rng.random((BLOCK, OBJECTS, 2), dtype=np.float32)
@@ -42,8 +37,7 @@ def distances(positions: np.ndarray) -> np.ndarray:
 def walks(distances: np.ndarray) -> np.ndarray:
     """Walks from every object to the nearest one not yet visited, through all objects.
 
-    Returns:
-      [scenes, 8, 8] uint8. Entry [s, i, k] is the object that k jumps from object i lead to.
+    Entry [s, i, k], uint8, is the object of scene s that k jumps from object i lead to.
     """
     order = np.empty(distances.shape, np.uint8)
     order[:, :, 0] = np.arange(OBJECTS)

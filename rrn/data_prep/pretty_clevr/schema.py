@@ -19,11 +19,7 @@ IMAGES = {"{split}/images": ("uint8", ("S", "size", "size", 3))}
 
 
 def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of a Pretty-CLEVR file's arrays, a phrase each.
-
-    Raises:
-      DataError: something is wrong.
-    """
+    """Returns what was verified of a file's arrays, a phrase each; raises `DataError`."""
     with_images = any(name.endswith("/images") for name in datasets)
     verified = [check_layout(datasets, {**LAYOUT, **(IMAGES if with_images else {})})]
     for split in SPLITS:

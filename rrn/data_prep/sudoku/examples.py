@@ -18,12 +18,10 @@ def split_pools(
 
     Args:
       kinds: [puzzles] integers, equal for equivalent puzzles.
-      sizes: the numbers of puzzles of the "test" and the "valid" pool. A pool becomes smaller where
-        equivalent puzzles do not fit into it together. The rest are the "train" pool.
+      sizes: the most puzzles of the "test" and the "valid" pool; the rest are the "train" pool.
 
     Returns:
-      pools: the indices of each split's puzzles, ascending. notes: the pools' sizes and how many
-      puzzles had to stay together.
+      pools: the indices of each split's puzzles, ascending. notes: sentences about the split.
 
     Raises:
       DataError: a pool is left empty.
@@ -51,16 +49,12 @@ def split_pools(
 def make_examples(
     puzzles: np.ndarray, solutions: np.ndarray, per_level: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Makes the examples of a split from its pool, as many of each level from 0 to 17.
+    """Makes the examples of a split from its pool, `per_level` of each level from 0 to 17.
 
-    Args:
-      puzzles: [pool, 81] uint8, 0 for a blank, with at most 64 givens.
-      solutions: [pool, 81] uint8.
-      per_level: the number of examples of each level.
+    Puzzles, with at most 64 givens, and solutions are [pool, 81] uint8.
 
     Returns:
-      "puzzle" [examples, 81] uint8, "solution" [examples, 81] uint8, "givens" [examples] uint8 and
-      "pool_puzzle" [examples] int32, as in the file's schema.
+      "puzzle", "solution", "givens" and "pool_puzzle", as in the file's schema.
     """
     levels = []
     for level in LEVELS:
@@ -69,8 +63,8 @@ def make_examples(
         blanks_first = (rng.random(shown.shape) + shown).argsort(axis=1)
         np.put_along_axis(shown, blanks_first[:, :level], True, axis=1)
         digits = np.tile(np.arange(1, 10, dtype=np.uint8), (per_level, 1))
-        relabelled = rng.permuted(digits, axis=1)
-        solution = np.take_along_axis(relabelled, solutions[drawn] - 1, axis=1)
+        permuted = rng.permuted(digits, axis=1)
+        solution = np.take_along_axis(permuted, solutions[drawn] - 1, axis=1)
         levels.append((np.where(shown, solution, 0), solution, drawn))
     return _by_givens(*map(np.concatenate, zip(*levels, strict=True)))
 
@@ -98,11 +92,9 @@ def mix(
     share: float,
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """Adds some of other examples, drawn at random, each at most once.
+    """Adds other examples, drawn at random, each at most once, as a share of all.
 
-    Args:
-      examples, others: as of `as_they_are`.
-      share: the others' share of all examples, above 0 and below 1.
+    Both are as of `as_they_are`.
 
     Raises:
       DataError: there are too few of the others.

@@ -13,9 +13,9 @@ of another prepared file's training split, drawn at random. `--mixed_share` is t
 None is of a puzzle that is equivalent to one of validation or test.
 
 Otherwise the puzzles are split into three pools, one for each split. An example of level k = 0..17
-is a puzzle of the split's pool, drawn with replacement, with its digits relabelled at random and k
+is a puzzle of the split's pool, drawn with replacement, with its digits permuted at random and k
 further cells of its solution revealed. No puzzle of one pool can be turned into a puzzle of
-another by relabelling its digits, transposing the grid, or permuting bands, rows within a band,
+another by permuting its digits, transposing the grid, or permuting bands, rows within a band,
 stacks, or columns within a stack. Each puzzle of the paper's list has 17 givens; here a puzzle may
 have 17 to 64.
 
@@ -35,7 +35,7 @@ P puzzles in its pool. Boards are row by row.
     {split}/solution     [N, 81] uint8. The digits 1 to 9 of the only solution.
     {split}/givens       [N] uint8. The number of cells that are not blank.
     {split}/pool_puzzle  [N] int32. Index in the pool of the puzzle that the example was made from.
-    {split}/pool         [P, 81] uint8. The pool's puzzles as in the list, before relabelling.
+    {split}/pool         [P, 81] uint8. The pool's puzzles as in the list.
 """
 
 import argparse

@@ -63,12 +63,7 @@ def is_file(name: str) -> bool:
 
 
 def read_files(names: Sequence[str | Path]) -> Puzzles:
-    """Reads the puzzles of files, plain or compressed by gzip; "-" is standard input.
-
-    Raises:
-      DataError: a file has no puzzle or is cut short, a line is not understood, or a puzzle has a
-        digit twice in a row, column or box. The message names the file and the line.
-    """
+    """Reads the puzzles of files, plain or compressed by gzip; "-" is standard input."""
     cells, files = bytearray(), []
     for name in map(str, names):
         lines = array.array("i")
@@ -121,16 +116,11 @@ def read_puzzles(puzzles: Any) -> np.ndarray:
 
 
 def find_puzzles(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """Finds the puzzles of a text.
-
-    Args:
-      name: what an error calls the text.
-
-    Yields:
-      The number of a puzzle's first line, from 1, and its 81 characters.
+    """Finds the puzzles of a text: the number of each one's first line, and its 81 characters.
 
     Raises:
-      DataError: a line is not understood, a puzzle has too few lines, or there is none.
+      DataError: a line of the text, called `name`, is not understood, a puzzle has too few lines,
+        or there is none.
     """
     column, rows, first, found = None, "", 0, 0
     for number, line in enumerate(lines, 1):

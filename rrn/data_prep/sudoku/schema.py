@@ -42,7 +42,7 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
         _check_origin(split, puzzle, pool[pool_puzzle])
     verified.append("solutions with each digit once in every row, column and box")
     verified.append("puzzles that keep their solution's digits, in order of their givens")
-    verified.append("puzzles that are those of their pool, relabelled, with cells revealed")
+    verified.append("puzzles of their pool, with their digits permuted and cells revealed")
     return verified
 
 
@@ -52,8 +52,8 @@ def _check_origin(split: str, puzzle: np.ndarray, origin: np.ndarray) -> None:
     rows = np.arange(len(puzzle))[:, None]
     labels[rows, origin] = puzzle
     labels[:, 0] = 0
-    relabelled = (origin == 0) | (labels[rows, origin] == puzzle)
+    permuted = (origin == 0) | (labels[rows, origin] == puzzle)
     given = np.sort(labels[:, 1:], axis=1)
     distinct = ((np.diff(given.astype(np.int16), axis=1) > 0) | (given[:, 1:] == 0)).all(axis=1)
-    right = relabelled.all(axis=1) & distinct & ((origin == 0) | (puzzle > 0)).all(axis=1)
-    check_all(f"{split}/puzzle", right, puzzle, "its pool's puzzle, relabelled")
+    right = permuted.all(axis=1) & distinct & ((origin == 0) | (puzzle > 0)).all(axis=1)
+    check_all(f"{split}/puzzle", right, puzzle, "its pool's puzzle with permuted digits")

@@ -1,9 +1,8 @@
 """Finds Sudoku puzzles that are equivalent to each other.
 
-Two puzzles are equivalent if a relabelling of the digits and a symmetry of the grid turn one into
-the other. The symmetries are the transpose and the permutations of the bands, of the rows within a
-band, of the stacks and of the columns within a stack. There are 2 * 6**8 symmetries and 9!
-relabellings.
+Two puzzles are equivalent if a permutation of the digits and a symmetry of the grid turn one into
+the other. The 2 * 6**8 symmetries are the transpose and the permutations of the bands, of the rows
+within a band, of the stacks and of the columns within a stack.
 """
 
 import numpy as np

@@ -18,8 +18,7 @@ from rrn.compiling import xla
 from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.data_prep.sudoku.reading import read_puzzles
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
-from rrn.files.weights import assign_weights, model_variables
-from rrn.files.weights_file import read_weights
+from rrn.files.weights import assign_weights, model_variables, read_weights
 from rrn.nn.checks import check_sizes
 from rrn.nn.network import RecurrentState
 from rrn.settings import create

@@ -129,7 +129,6 @@ def test_files_that_should_not_be_there(tmp_path, capsys, files, message):
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ("{}", "--seed -1", "--seed"),
         ("{}", "--tasks 1,21", "--tasks"),
         ("simulated", "--stories 0", "--stories"),
         ("{}", "--sha256 abc", "expected abc"),

@@ -69,9 +69,7 @@ def test_damaged_idx_files(folder, tmp_path, capsys, name, change, message):
     ("name", "array", "message"),
     [
         (IMAGES, np.ones((40, 28, 27)), "train/image: its shape is (30, 28, 27)"),
-        (IMAGES, np.zeros((40, 28, 28)), "train/image[0] is "),
         (LABELS, np.zeros(39), "train: labels [39] for images [40, 28, 28]"),
-        (LABELS, np.full(40, 10), "train/label[0] is 10; expected"),
         (LABELS, np.zeros((40, 1)), "starts with 00 00 08 02"),
     ],
 )
@@ -100,16 +98,12 @@ def test_wrong_npz_files(tmp_path, capsys):
     good = {"x_train": images, "y_train": labels, "x_test": images, "y_test": labels}
     np.savez(tmp_path / "less.npz", **{name: good[name] for name in ("x_train", "y_train")})
     np.savez(tmp_path / "pickle.npz", **{**good, "y_test": labels.astype(object)})
-    np.save(tmp_path / "array.npy", images)
     np.savez(tmp_path / "good.npz", **good)
     (tmp_path / "cut.npz").write_bytes((tmp_path / "good.npz").read_bytes()[:-30])
-    (tmp_path / "page.npz").write_text("<html>")
     messages = {
         "less.npz": ": x_test is not a file in the archive; expected mnist.npz",
         "pickle.npz": ": Object arrays cannot be loaded",
-        "array.npy": ": ",
         "cut.npz": ": File is not a zip file",
-        "page.npz": ": ",
     }
     for name, message in messages.items():
         assert prepare(tmp_path / name, tmp_path / "m.h5") == 1

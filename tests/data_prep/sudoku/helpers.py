@@ -19,7 +19,7 @@ def lines(puzzles: np.ndarray) -> str:
 
 
 def transform(puzzle: np.ndarray, solution: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray]:
-    """Returns both after the same random symmetry of the grid and relabelling of the digits."""
+    """Returns both after the same random symmetry of the grid and permutation of the digits."""
 
     def shuffled_lines():
         return np.concatenate([3 * band + rng.permutation(3) for band in rng.permutation(3)])

@@ -80,7 +80,6 @@ def test_standard_input_is_read():
         os.dup2(own, 0)
 
 
-PRETTY = json.dumps([{"answer": SOLUTION, "question": PUZZLE}] * 2, indent=2)
 WRONG = {
     "short.txt": (f"{BLANK}\n{BLANK[1:]}\n", "line 2: .*80 characters; expected 81"),
     "long.txt": ("7" * 2_000_000, "line 1: '7{90}...' has 65536 characters"),
@@ -99,10 +98,6 @@ WRONG = {
     "none.gz": (PUZZLE, r"not a whole \.gz file"),
     "twice.txt": (f"{BLANK}\n11{BLANK[2:]}\n", "line 2: no solution, the digit 1 is twice in a r"),
     "strings.json": (json.dumps([PUZZLE] * 3), r"line 1: .* has the character '\['; expected 81"),
-    "pretty.json": (PRETTY, r"line 1: '\[' has the character '\['; expected 81"),
-    "lines.jsonl": (json.dumps({"a": SOLUTION, "q": PUZZLE}), r"line 1: .* the character '\{'"),
-    "rows.json": (json.dumps(DIGITS.reshape(1, 9, 9).tolist()), r"line 1: .* the character '\['"),
-    "columns.json": (json.dumps({"puzzle": {"0": PUZZLE}}), r"line 1: .* the character '\{'"),
 }
 
 
