@@ -10,7 +10,6 @@ import multiprocessing
 import multiprocessing.connection
 import multiprocessing.forkserver
 import os
-import re
 import signal
 import socket
 import sys
@@ -39,7 +38,6 @@ from rrn.hardware import count_cores
 from rrn.variables.order import keep_order
 
 THREADS = max(8, count_cores())  # in which operations of several processes wait for each other
-GONE = tf.errors.UnavailableError, tf.errors.AbortedError  # of a process that has failed
 OPEN = "TensorFlow's servers obey whoever reaches their ports: keep them on a private network."
 
 
@@ -76,13 +74,9 @@ def running(cluster: Cluster, startup_timeout: float, min_workers: int = 1) -> I
         watchers[0].start()
         yield
     except tf.errors.OpError as error:
-        gone = list(find_missing(members))
-        found = re.search(r"/job:(ps|worker)/replica:0/task:(\d+)", str(error))
-        if not gone and found and isinstance(error, GONE):  # it has come back since
-            gone = [cluster.processes(found[1])[int(found[2])]]
-        if not gone:
-            raise
-        raise ConnectionError(lost_message(gone)) from error
+        if gone := find_missing(members):
+            raise ConnectionError(lost_message(gone)) from error
+        raise
     finally:
         for process in processes:
             if (code := process.exitcode) is not None:

@@ -83,7 +83,7 @@ def tower_gradients(
 
     In TensorFlow 2 a gradient operation does not follow its forward operation: it runs where
     `tape.gradient` is called. So each device has a tape of its own. The tower's tape begins at the
-    encodings; their gradients go on through the encoder's tape.
+    encodings, and their gradients feed the encoder's tape.
 
         encoder's device    batch --encode--> encodings            d encodings --> d variables
                             [encoder_tape         ]   |                 ^     [encoder_tape]

@@ -19,20 +19,14 @@ from rrn.data_prep.failures import Parser, escape_output, exit_status, words_of
 from rrn.files.weights import Weights, read_weights, write_weights
 
 
-def publish(
-    weights: str | Path, out: str, results: str | None = None, licence: str | None = None
-) -> Weights:
-    """Writes the file `out`, see above, and returns what it holds.
-
-    Raises:
-      ValueError: a file is missing or damaged, or the results are of other weights.
-    """
+def publish(weights: str | Path, out: str, licence: str | None = None) -> Weights:
+    """Writes the file `out`, see above, and returns what it holds."""
     found = read_weights(weights)
     if lacking := {"task", "config", "update", "data"} - found.attributes.keys():
         raise ValueError(f"{weights}: lacks {', '.join(sorted(lacking))}, which a run's file has")
     attributes = dict(found.attributes)
-    path = Path(results) if results else Path(weights).with_name("results.json")
-    if results or path.exists():
+    path = Path(weights).with_name("results.json")
+    if path.exists():
         try:
             measured = json.loads(path.read_text())
             attributes["results"] = {n: measured[n] for n in ("split", "examples", "metrics")}
@@ -84,7 +78,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("weights", help="a weights file")
     parser.add_argument("--out", required=True, help="the file to write")
-    parser.add_argument("--results", help="a results.json; the one beside the weights if not given")
     parser.add_argument("--licence", help="of the weights, such as Apache-2.0")
     options = vars(parser.parse_args(arguments))
     return exit_status(lambda: print(card(publish(**options))))

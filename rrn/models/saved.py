@@ -72,30 +72,21 @@ def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
     """Returns the settings of a weights file's model, with some fields changed.
 
     Raises:
-      ValueError: a changed field is none of the model's, or the file's settings are missing or
-        wrong.
+      ValueError: a changed field is none of the model's, or the file's settings are wrong.
     """
     known = find_task(saved_task(weights)).Model
-    fields = _dict(weights, "model")
     for name in changed:
         if name not in known.model_fields:
             names = ", ".join(known.model_fields)
             raise ValueError(f"{weights.path}: its model has no field {name}; fields are {names}")
-    return create(known, {**fields, **changed}, "model")
+    return create(known, {**weights.attributes["model"], **changed}, "model")
 
 
 def saved_data(weights: Weights) -> PreparedData:
     """Returns what a weights file holds of its model's training data: constants, no splits."""
-    about = _dict(weights, "data")
+    about = weights.attributes["data"]
     check_schema(saved_task(weights), weights.path, about)
     return PreparedData(weights.path, about, weights.constants, {})
-
-
-def _dict(weights, name):
-    value = weights.attributes.get(name)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{weights.path}: attribute {name}: expected a dict, got {value!r}")
-    return value
 
 
 def summary(module: tf.Module) -> str:

@@ -1,4 +1,4 @@
-"""Sums of floats in one order, so that a CPU computes the same bits at every run.
+"""Sums of floats in one order, so that a CPU's results are bitwise identical at every run.
 
 TensorFlow's kernel AddN begins with a term whose buffer nobody else holds. Which one that is may
 depend on how fast other threads are, and so does the rounding where there are more than two terms.
@@ -21,7 +21,7 @@ def add_in_order(terms: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def keep_order() -> None:
-    """Lets this process compute the same bits on CPUs at every run.
+    """Makes this process's results on CPUs bitwise identical at every run.
 
     It holds for what is traced afterwards, and costs up to 2 % of the time of an update.
     """

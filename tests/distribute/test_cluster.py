@@ -13,7 +13,6 @@ import types
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from rrn.distribute import processes
 from rrn.distribute.cluster import (
@@ -26,10 +25,7 @@ from rrn.distribute.cluster import (
     probe,
     wait_for,
 )
-from rrn.tasks.report import Results
-from rrn.training import Request, evaluate
-from rrn.training.workdir import Workdir
-from tests.helpers import ROOT, line_config, parse_tf_config
+from tests.helpers import ROOT, parse_tf_config
 
 ADDRESSES = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
 LIMIT = 240  # seconds for one process
@@ -156,46 +152,6 @@ def test_a_run_ends_where_tensorflow_does_not_notice(
     assert killed == ([7, 8] if ends else [])
     for role, index, address in missing:
         assert f"{role} {index} ({address})" in (printed.err if ends else printed.out)
-
-
-def test_the_evaluator_takes_each_new_checkpoint_and_does_not_miss_the_last(monkeypatch, tmp_path):
-    variable = tf.Variable(0.0)
-    trainer = tf.train.Checkpoint(model_variables=[variable])
-    manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(trainer=trainer), str(tmp_path / "checkpoints" / "last"), 2
-    )
-    # What the chief has saved since it was last asked for, and whether it has ended
-    asked = iter([(None, False), (10, False), (None, False), (20, False), (30, True)])
-
-    def has_ended(address):
-        update, ended = next(asked)
-        if update:
-            variable.assign(update)
-            manager.save(update)
-            variable.assign(0.0)
-        return ended
-
-    monkeypatch.setattr(evaluate, "has_ended", has_ended)
-    monkeypatch.setattr(evaluate, "wait_for", lambda processes, timeout: None)
-    monkeypatch.setattr(evaluate, "PROBE_SECONDS", 0.0)
-    evaluator = types.SimpleNamespace(
-        results=lambda: (Results(metrics={}, error=0.0), float(variable))
-    )
-    setup = types.SimpleNamespace(
-        data=None,
-        variables=[variable],
-        workdir=Workdir(tmp_path),
-        arrays=lambda data, split: split,
-        evaluator=lambda arrays, num_examples: evaluator,
-    )
-    monkeypatch.setattr(evaluate, "set_up", lambda *_: setup)
-    config = types.SimpleNamespace(seed=0, train=line_config(validation_examples=0))
-    cluster = parse_tf_config(tf_config("evaluator"))
-    monkeypatch.setattr(evaluate, "read_data", lambda request: ())
-    evaluate.follow(Request(config, "line", tmp_path, devices="cpu", cluster=cluster))
-    lines = (tmp_path / "validation.jsonl").read_text().splitlines()
-    found = [(line["update"], line["mean_loss"]) for line in map(json.loads, lines)]
-    assert found == [(10, 10.0), (20, 20.0), (30, 30.0)]
 
 
 # On real processes

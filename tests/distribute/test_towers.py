@@ -46,26 +46,23 @@ def count_products(function, spec):
 
 
 @pytest.fixture(scope="module")
-def babi(small_babi_h5):
+def three_towers(small_babi_h5):
+    """(task, its trainer on three devices, a batch's spec, the towers' records)."""
     tf.random.set_seed(0)
-    return small_babi(small_babi_h5, num_parts=1)
+    babi = small_babi(small_babi_h5, num_parts=1)
+    with recording() as records:
+        trainer, inputs = make_trainer(*babi, CPUS[1:])
+    return babi[2], trainer, inputs[0].element_spec, records
 
 
-@pytest.fixture(scope="module")
-def expected_products(babi):
-    """Products of one tower: {"encoder", "network"} -> (forward, forward and backward).
-
-    Each is traced by itself, so that nothing depends on how a training step's operations are named.
-    """
-    _, _, task = babi
-    _, inputs = make_trainer(*babi, CPUS[:1])
-    spec = inputs[0].element_spec
-    encoder, network = task.encoder.trainable_variables, task.network.trainable_variables
+def test_every_product_of_towers_beside_the_encoder_is_on_its_device(three_towers):
+    """Each part is traced by itself, so that nothing depends on how operations are named."""
+    task, trainer, spec, _ = three_towers
 
     def encode_backward(batch):
         with tf.GradientTape() as tape:
             encodings = tf.nest.flatten(task.encode(batch))
-        return tape.gradient(encodings, encoder)
+        return tape.gradient(encodings, task.encoder.trainable_variables)
 
     def encodings_of(batch):  # leaves of the right shapes, made without products
         return {
@@ -81,22 +78,23 @@ def expected_products(babi):
         with tf.GradientTape() as tape:
             tape.watch(encodings)
             value = task.loss(encodings, batch, None, False)[0]["loss"]
-        return tape.gradient(value, (network, encodings))
+        return tape.gradient(value, (task.network.trainable_variables, encodings))
 
-    return {
-        "encoder": (count_products(task.encode, spec), count_products(encode_backward, spec)),
-        "network": (count_products(loss, spec), count_products(loss_backward, spec)),
-    }
-
-
-def test_every_product_of_towers_beside_the_encoder_is_on_its_device(babi, expected_products):
-    trainer, _ = make_trainer(*babi, CPUS[1:])
-    counts = products_by_device(trainer.traced)
-    encoder_forward, encoder = expected_products["encoder"]
-    network_forward, network = expected_products["network"]
-    assert encoder > encoder_forward > 0 and network > network_forward > 0
+    encoder, network = (count_products(f, spec) for f in (encode_backward, loss_backward))
+    assert encoder > count_products(task.encode, spec) > 0
+    assert network > count_products(loss, spec) > 0
     # On CPU:0 are the encoder's products for all towers, forward and backward, and no others.
-    assert counts == {"CPU:0": 3 * encoder, "CPU:1": network, "CPU:2": network, "CPU:3": network}
+    expected = {"CPU:0": 3 * encoder, "CPU:1": network, "CPU:2": network, "CPU:3": network}
+    assert products_by_device(trainer.traced) == expected
+
+
+def test_every_towers_hidden_states_are_listed_with_their_device(three_towers):
+    rows = [line.split() for line in format_hidden(three_towers[-1]).splitlines()[1:]]
+    steps = [f"step_{step + 1}/{n}" for step in range(2) for n in ("message_sums", "hidden")]
+    for number in range(3):
+        own = [row for row in rows if row[1] == str(number)]
+        assert {row[-1] for row in own} == {f"CPU:{number + 1}"}
+        assert [row[2] for row in own] == steps and own[1][3].endswith("x16")
 
 
 def test_what_a_stage_does_not_train_has_no_backward_pass():
@@ -248,17 +246,6 @@ def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
         assert [row.pop("readers") for row in rows] == [towers] * len(rows)
         lists.append(rows)
     assert lists[0] == lists[1] == lists[2]
-
-
-def test_every_towers_hidden_states_are_listed_with_their_device(babi):
-    with recording() as towers:
-        make_trainer(*babi, CPUS[1:3])
-    rows = [line.split() for line in format_hidden(towers).splitlines()[1:]]
-    steps = [f"step_{step + 1}/{n}" for step in range(2) for n in ("message_sums", "hidden")]
-    for number in range(2):
-        own = [row for row in rows if row[1] == str(number)]
-        assert {row[-1] for row in own} == {f"CPU:{number + 1}"}
-        assert [row[2] for row in own] == steps and own[1][3].endswith("x16")
 
 
 def test_the_table_of_variables_has_one_line_each_and_totals():

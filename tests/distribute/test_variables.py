@@ -27,16 +27,10 @@ def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=make_linear, axis=
 
 
 def test_sizes_are_known_before_variables_exist():
-    def sizes():
-        return plan_placement(make_linear, "cpu", CPUS[:1]).variables
-
-    assert sizes() == [
-        ("layer/w", (3, 2), 24),
-        ("layer/b", (2,), 8),
-    ]
-    # Nothing is drawn for it.
     tf.random.set_seed(3)
-    sizes()
+    sizes = plan_placement(make_linear, "cpu", CPUS[:1]).variables
+    assert sizes == [("layer/w", (3, 2), 24), ("layer/b", (2,), 8)]
+    # Nothing is drawn for it.
     first = tf.random.uniform([4])
     tf.random.set_seed(3)
     np.testing.assert_array_equal(tf.random.uniform([4]), first)
@@ -55,17 +49,13 @@ def test_shards_are_parts_of_the_same_values_in_their_places(axis, shapes):
         np.testing.assert_array_equal(tf.convert_to_tensor(ours), theirs)
 
 
-def test_a_scope_reads_each_shard_once():
-    layer = make_layer()
+def test_a_sharded_variable_is_read_once_and_takes_values_of_its_shape_alone():
+    layer = make_layer(axis="1")
     with reading_scope() as scope:
         tensor = read(layer.w)
         assert read(layer.w) is tensor and read(layer.w, tf.bfloat16).dtype == tf.bfloat16
     assert scope.counts == {shard.ref(): 1 for shard in shards([layer.w])}
-    np.testing.assert_array_equal(tensor, tf.concat(shards([layer.w]), 0))
-
-
-def test_a_sharded_variable_takes_values_of_its_shape_alone():
-    layer = make_layer(axis="1")
+    np.testing.assert_array_equal(tensor, tf.concat(shards([layer.w]), 1))
     layer.w.assign(np.arange(6.0).reshape(3, 2))
     np.testing.assert_array_equal(shards([layer.w])[1], [[1], [3], [5]])
     with pytest.raises(ValueError, match=r"\(2, 3\)"):
@@ -184,16 +174,13 @@ def test_the_list_has_each_shard():
     ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "servers", "message"),
-    [
+def test_a_policy_that_does_not_fit_is_an_error():
+    for policy, servers, message in (
         ("balanced", (), "policy balanced needs parameter servers"),
         ("first_device", CPUS[:2], "first_device has no use for parameter servers"),
-    ],
-)
-def test_a_policy_that_does_not_fit_is_an_error(policy, servers, message):
-    with pytest.raises(ValueError, match=message):
-        plan_placement(lambda: Linear(3, 2), policy, CPUS[:1], servers)
+    ):
+        with pytest.raises(ValueError, match=message):
+            plan_placement(make_linear, policy, CPUS[:1], servers)
 
 
 GPU, OTHER = "/device:GPU:0", "/device:GPU:1"

@@ -125,11 +125,8 @@ def simulate_all(
 ) -> dict[str, list[Story]]:
     """Returns simulated stories of each split of a folder, in order of task.
 
-    If a task has few different stories, one may occur in several splits, as in the archive.
-
-    Args:
-      num_stories: the number of stories of each task for training; a tenth of it for validation and
-        for test. None simulates about as many questions as the folder holds.
+    They are `num_stories` of each task for training, a tenth of it for validation and for test, or
+    else about as many as have the folder's numbers of questions.
     """
     stories: dict[str, list[Story]] = {split: [] for split in SPLITS}
     for split, num_questions in FOLDERS[folder].items():

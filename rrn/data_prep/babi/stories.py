@@ -19,14 +19,12 @@ _WITHOUT_MARKS = dict.fromkeys(map(ord, FACT_ENDS + QUESTION_ENDS))
 class Question:
     """A question asked in the course of a story.
 
-    Questions are equal whatever their supporting facts, so that a story is known again in a file
-    that does not tell them.
+    Questions are equal whatever their supporting facts, which some files lack.
 
     Attributes:
       answer: one word, or a list such as "milk,apple".
-      num_facts: how many facts of the story are told before the question.
-      supporting: positions of the supporting facts, from 0, among the story's facts; none where
-        the file does not tell them.
+      num_facts: how many facts of the story precede the question.
+      supporting: indices of the supporting facts, from 0, among the story's facts.
     """
 
     text: str
@@ -54,14 +52,7 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         2 Where is Mary?<tab>bathroom<tab>1
 
     Supporting facts may be missing, and may have commas between them. Blank lines and a byte order
-    mark are passed over.
-
-    Args:
-      data: the file's bytes, UTF-8.
-      file: the file's name, for error messages.
-
-    Raises:
-      DataError: a line is malformed, the file is empty or ends within a story.
+    mark are passed over. A `DataError` names the file and the line.
     """
     try:
         lines = data.decode("utf-8-sig").removesuffix("\n").split("\n")

@@ -17,9 +17,6 @@ def generate(count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray,
     each grid, all from 22 to 34 equally likely. Then cells are blanked in random order where the
     solution stays the only one, until that number is reached or no further cell can be blanked.
     Few puzzles get below 24 givens.
-
-    Yields:
-      puzzles: [batch, 81] uint8, row by row, 0 for a blank. solutions: [batch, 81] uint8.
     """
     while count > 0:
         blank = np.zeros((min(count, BATCH), 81), np.uint8)

@@ -17,9 +17,7 @@ BATCH = 8192  # puzzles solved between two reports of progress
 def read(paths: Sequence[Path], most_givens: int = 80) -> tuple[Puzzles, np.ndarray]:
     """Returns the puzzles of lists, in their order, and their solutions `[puzzles, 81]` uint8.
 
-    Raises:
-      DataError: a list is not understood (see `read_files`), or a puzzle has fewer than 17 or more
-        than `most_givens` givens, or not exactly one solution. The message names the line.
+    A puzzle must have 17 to `most_givens` givens, and exactly one solution.
     """
     puzzles = read_files(paths)
     givens = np.count_nonzero(puzzles.digits, axis=1)

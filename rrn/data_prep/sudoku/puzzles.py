@@ -9,14 +9,7 @@ KINDS = ("row", "column", "box")  # unit i is a KINDS[i // 9]
 
 
 def repeats_digit(puzzles: np.ndarray) -> np.ndarray:
-    """Returns which units of each puzzle hold a digit more than once.
-
-    Args:
-      puzzles: [puzzles, 81] integers, 0 for a blank.
-
-    Returns:
-      [puzzles, 27] bool, in the order of `UNITS`.
-    """
+    """Returns [puzzles, 27], which of the `UNITS` of each puzzle hold a digit more than once."""
     digits = np.sort(puzzles[:, UNITS], axis=2)
     return ((digits[..., 1:] == digits[..., :-1]) & (digits[..., 1:] > 0)).any(axis=2)
 

@@ -32,12 +32,8 @@ def solve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solves puzzles and counts their solutions, up to `max_solutions` of each.
 
-    The memory is bounded by a few blocks of boards for each level of the search.
-
     Args:
-      puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank. A puzzle whose givens
-        contradict each other has no solution.
-      max_solutions: 1 solves a puzzle, and 2 also tells whether the solution is the only one.
+      puzzles: [puzzles, 81] integers 0 to 9, row by row, 0 for a blank.
       rng: draws the digit that is tried first. Without it, the smallest one is tried first.
 
     Returns:
@@ -66,10 +62,8 @@ def search(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `solve`, but gives the search for a puzzle up after `most_guesses`, if that is given.
 
-    Returns:
-      solutions, counts: see `solve`, where the search was not given up. guesses: [puzzles] int64,
-      how often a board that no rule narrowed any further was split in two; above `most_guesses`
-      where the search was given up.
+    It also returns guesses, [puzzles] int64: how often a board was split in two, above
+    `most_guesses` where the search was given up.
     """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)

@@ -12,7 +12,7 @@ BATCH = 4096  # puzzles at a time, to bound the memory
 
 
 def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
-    """Returns a number for each puzzle that is the same for all puzzles equivalent to it.
+    """Returns [puzzles] uint64, equal for equivalent puzzles, of puzzles with one solution each.
 
     Every cell has a colour, which says at first whether it is a given. In each round, a cell's new
     colour is a hash of its own colour and of the sums of the colours in its row, band, column,
@@ -22,13 +22,6 @@ def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
     Two puzzles with different fingerprints are not equivalent. Two puzzles with the same
     fingerprint nearly always are. So it is safe to treat equal fingerprints as equivalent where
     equivalent puzzles have to stay together.
-
-    Args:
-      puzzles: [puzzles, 81] integers, 0 for a blank.
-      solutions: [puzzles, 81] integers 1 to 9, the only solution of each.
-
-    Returns:
-      [puzzles] uint64, the fingerprints.
     """
     starts = range(0, len(puzzles), BATCH)
     pieces = [slice(start, start + BATCH) for start in starts]

@@ -80,21 +80,6 @@ def test_supplement_en_drops_stories_of_other_splits(incomplete, tmp_path, capsy
     ]
 
 
-def test_a_story_is_known_again_without_its_supporting_facts(tmp_path):
-    """The story in validation has none, and the one that would fill the gap has."""
-    folder = "en-valid-10k-nosf"
-    files = whole_folder(folder) | whole_folder("en")
-    for name in [name for name in files if folder in name]:
-        files[name] = files[name].replace("\tgarden\t1", "\tgarden")
-    del files[f"top/{folder}/qa3_train.txt"]
-    files["top/en/qa3_train.txt"] = one_story("Ann") + one_story("valid3x0")
-    archive = make_archive(tmp_path / "babi.tar.gz", files)
-    options = ("--folder", folder, "--supplement", "en")
-    assert prepare(archive, tmp_path / "babi.h5", *options) == 0
-    _, attributes = contents(tmp_path / "babi.h5")
-    assert "(1 stories that are also in validation dropped)" in attributes["notes"]
-
-
 @pytest.fixture
 def few_simulated(monkeypatch):
     """Simulated stories are few and short."""

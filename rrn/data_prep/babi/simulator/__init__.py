@@ -38,12 +38,9 @@ def story(task: int, key: str, index: int) -> Story:
 def simulate(
     task: int, num_questions: int, rng: np.random.Generator, num_stories: int | None = None
 ) -> list[Story]:
-    """Returns the first stories of the collection that `rng` names.
+    """Returns `num_stories` stories, or as many as have `num_questions` questions.
 
-    Args:
-      num_questions: the least number of questions that the stories have together; not used with
-        `num_stories`.
-      rng: its next 64 bits are the collection's key, and nothing else is drawn from it.
+    The next 64 bits of `rng` are the key of their collection; nothing else is drawn from it.
     """
     key = f"{rng.bit_generator.random_raw():016x}"
     if num_stories is not None:

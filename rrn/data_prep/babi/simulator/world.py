@@ -29,12 +29,7 @@ class World:
     """Who and what is where, and the events that change it.
 
     At the start actors and objects are scattered. An event returns whether it could happen; if it
-    did, the tale has told it.
-
-    Attributes:
-      place: the place of every actor.
-      spot: the place of every object that nobody holds.
-      holder: the actor who holds each held object.
+    did, the tale has told it. Every actor has a `place`, and every object a `spot` or a `holder`.
     """
 
     def __init__(
