@@ -20,25 +20,10 @@ from typing import Any
 from rrn.config import ModelSettings
 from rrn.data_prep.finding import find
 from rrn.files.data import PreparedData
-from rrn.tasks.examples import likeliest, message_strengths, one_of_each
 from rrn.tasks.report import AccuracyReport, Report, Results, results_by_step
 from rrn.tasks.task import Task
 
-__all__ = [
-    "AccuracyReport",
-    "Report",
-    "Results",
-    "Task",
-    "check_schema",
-    "create_report",
-    "create_task",
-    "find_task",
-    "likeliest",
-    "message_strengths",
-    "one_of_each",
-    "results_by_step",
-    "task_names",
-]
+__all__ = ["AccuracyReport", "Report", "Results", "Task", "results_by_step"]
 
 
 def task_names() -> list[str]:
@@ -52,11 +37,7 @@ def find_task(name: str) -> ModuleType:
 
 
 def create_task(model: ModelSettings, data: PreparedData) -> Task:
-    """Makes a task with new variables, on prepared data.
-
-    Raises:
-      ValueError: the data are another task's.
-    """
+    """Makes a task with new variables, on data that `check_schema` takes."""
     check_schema(model.TASK, data.path, data.attributes)
     return find_task(model.TASK).create_task(model, data)
 

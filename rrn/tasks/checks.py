@@ -1,7 +1,7 @@
 """What `Task.predict` is given, checked against what the task declares.
 
 What is known when the call is made is a `ValueError`. What only a run knows, as in a SavedModel, is
-an assertion of the traced function, a `tf.errors.InvalidArgumentError` with the same words.
+a `tf.errors.InvalidArgumentError` with the same words.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,12 @@ def checked_inputs(
     ranges: Mapping[str, Range],
     inputs: Mapping[str, Any],
 ) -> dict[str, tf.Tensor]:
-    """Makes tensors of what `predict` is given, and refuses what is not as declared.
+    """Makes tensors of what the function `name` is given; see `Task.inputs` and `Task.ranges`.
 
-    Integers and floats of other types are taken where the declared type has their values.
-
-    Args:
-      name: the function, for the message.
-      specs, ranges: see `Task.inputs` and `Task.ranges`.
+    Integers and floats of other types are cast where the declared type has their values.
 
     Raises:
-      ValueError: a name is missing or unknown, a value has another type or shape, the values are of
-        different numbers of examples, or out of range.
+      ValueError: names, types, shapes, numbers of examples or values are not as declared.
     """
     if not isinstance(inputs, Mapping) or set(inputs) != set(specs):
         got = list(inputs) if isinstance(inputs, Mapping) else type(inputs).__name__
@@ -37,7 +32,7 @@ def checked_inputs(
     values = {n: _tensor(f"{name}: {n}", spec, inputs[n]) for n, spec in specs.items()}
     numbers = tf.stack([tf.shape(value)[0] for value in values.values()])
     right = f"{name}: {', '.join(specs)} must be of the same number of examples"
-    assertions = [refuse(numbers != numbers[0], right, numbers)]
+    assertions = refuse(numbers != numbers[0], right, numbers)
     for n, value in values.items():
         bounds, dtype = ranges.get(n), specs[n].dtype
         if bounds is None and dtype.is_integer and dtype != value.dtype:
@@ -47,35 +42,29 @@ def checked_inputs(
             wide = tf.cast(value, tf.float64)  # which has all integers of 32 bits
             within = (wide >= lowest) & (wide <= highest)  # NaN is not
             right = f"{name}: {n} must be from {bounds[0]} to {bounds[1]}"
-            assertions.append(refuse(~within, right, value))
+            assertions += refuse(~within, right, value)
     # What runs with wrong values fails with an error of its own, or with none: it has to wait.
-    with tf.control_dependencies([a for a in assertions if a is not None]):
+    with tf.control_dependencies(assertions):
         return {n: tf.identity(tf.cast(v, specs[n].dtype)) for n, v in values.items()}
 
 
-def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> tf.Operation | None:
-    """Refuses values, when the call is made or in the run.
-
-    Args:
-      wrong: for each value whether it is.
-      right: the argument and what it must be, as "predict: asked must be from 0 to 7".
-      value: the values, numbers.
+def refuse(wrong: tf.Tensor, right: str, value: tf.Tensor) -> list[tf.Operation]:
+    """Refuses values where `wrong` is true; `right` says which argument must be what.
 
     Returns:
-      The assertion of a traced function; None where all is known.
+      The assertion of a traced function; none where all is known.
 
     Raises:
-      ValueError: one of them is wrong, which is known when the call is made.
+      ValueError: a value is known to be wrong when the call is made.
     """
     known = tf.get_static_value(wrong)
     if known is None:
         largest = tf.reduce_max(tf.where(wrong, value, value.dtype.min))
-        return tf.debugging.Assert(~tf.reduce_any(wrong), [f"{right}, got", largest])
+        return [tf.debugging.Assert(~tf.reduce_any(wrong), [f"{right}, got", largest])]
     if known.any():
-        place = tuple(np.argwhere(known)[0])
-        got = tf.get_static_value(value)[place].tolist()
-        raise ValueError(f"{right}, got {got} at {list(map(int, place))}")
-    return None
+        index = np.argwhere(known)[0].tolist()
+        raise ValueError(f"{right}, got {tf.get_static_value(value)[tuple(index)]} at {index}")
+    return []
 
 
 def _tensor(name, spec, value):
@@ -85,10 +74,11 @@ def _tensor(name, spec, value):
         tensor = tf.convert_to_tensor(value)
     except (TypeError, ValueError):  # nested lists of other things, or of different lengths
         raise ValueError(f"{right}, got {type(value).__name__} that is no such tensor") from None
-    dtype = spec.dtype
-    number = tensor.dtype.is_integer or tensor.dtype.is_floating
-    other = tensor.dtype.is_integer if dtype.is_integer else dtype.is_floating and number
-    wanted = tf.TensorSpec(spec.shape, tensor.dtype if other else dtype)
+    integer, floating = tensor.dtype.is_integer, tensor.dtype.is_floating
+    castable = (
+        integer if spec.dtype.is_integer else spec.dtype.is_floating and (integer or floating)
+    )
+    wanted = tf.TensorSpec(spec.shape, tensor.dtype if castable else spec.dtype)
     if not tf.TensorSpec.from_tensor(tensor).is_compatible_with(wanted):
         raise ValueError(f"{right}, got {tensor.dtype.name} of shape {tensor.shape}")
     return tf.ensure_shape(tensor, spec.shape)

@@ -1,6 +1,7 @@
 """What the examples of several tasks' reports are made of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -9,17 +10,15 @@ from rrn.nn import plain
 from rrn.nn.graphs import Graph
 from rrn.nn.messages import MessageFunction
 from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.pages import Step
+
+MOST_ANSWERS = 5  # of a step
 
 
 def one_of_each(kinds: np.ndarray, most: int) -> list[int]:
-    """Chooses the last example of each kind.
+    """Chooses the last example of each kind, positions in `kinds` `[examples]`, by kind.
 
-    Args:
-      kinds: each example's kind, integers `[examples]`.
-      most: the largest number of kinds; of more, some are chosen from the first to the last.
-
-    Returns:
-      Positions in `kinds`, by kind.
+    Of more than `most` kinds, some are chosen from the first to the last.
     """
     _, from_end = np.unique(kinds[::-1], return_index=True)
     last = len(kinds) - 1 - from_end
@@ -27,12 +26,19 @@ def one_of_each(kinds: np.ndarray, most: int) -> list[int]:
     return last[some].tolist()
 
 
-def likeliest(
-    probabilities: np.ndarray, words: Sequence[str], most: int = 5
-) -> list[tuple[str, float]]:
-    """Names the likeliest answers with their probabilities `[classes]`, the likeliest first."""
-    order = np.argsort(-probabilities, kind="stable")[:most]
-    return [(words[int(i)], float(probabilities[i])) for i in order]
+def answer_steps(probabilities: np.ndarray, words: Sequence[str], strengths: Any) -> list[Step]:
+    """Makes steps with the likeliest answers, the likeliest first.
+
+    Args:
+      probabilities: of the answers, `[steps, classes]`.
+      words: the classes' names.
+      strengths: the nodes' at every step, from `message_strengths`.
+    """
+    steps = []
+    for p, s in zip(probabilities, strengths, strict=True):
+        order = np.argsort(-p, kind="stable")[:MOST_ANSWERS]
+        steps.append(Step(answers=[(words[int(i)], float(p[i])) for i in order], strengths=s))
+    return steps
 
 
 def message_strengths(

@@ -17,7 +17,8 @@ from rrn.tasks.inputs import evaluation_batch
 from rrn.tasks.task import Arrays, Batch, Task
 from rrn.variables.reading import reading_scope
 
-# Other people's accuracy: (name, percent by kind, from kind 0 on).
+Outputs = Mapping[str, np.ndarray]  # of evaluated examples, `[examples, ...]`
+# Other people's accuracy: (name, percent by group, from group 0 on).
 Published = Sequence[tuple[str, Sequence[float]]]
 
 
@@ -26,15 +27,14 @@ class Results:
     """What a model reaches on a split, or on a part of it.
 
     Attributes:
-      metrics: name -> the number at the last step.
-      error: the number by which the best weights are chosen; the lowest is the best.
-      by_step: name -> the numbers by step; empty where there are no steps.
-      group_errors: group of `Task.groups` -> its error; examples are drawn by these errors where
-        the config's `error_share` is above 0.
-      group_sizes: group -> how many of the examples are of it; empty where there are no groups.
+      metrics: name -> the value at the last step.
+      error: the best weights are those with the lowest one.
+      by_step: name -> the values by step; empty without steps.
+      group_errors: group of `Task.groups` -> its error; see the config's `error_share`.
+      group_sizes: group -> its number of examples.
       samples: whatever else the report's table and figures show.
-      by_stage: stage -> the results of the weights at its end; empty where there are no stages.
-      data: the attributes of the prepared file; empty where they are not known.
+      by_stage: stage -> the results of the weights at its end.
+      data: the attributes of the prepared file, where they are known.
     """
 
     metrics: dict[str, float]
@@ -53,8 +53,7 @@ class Report:
     Everything has a default, so that a task without a report of its own has this one.
 
     Attributes:
-      error: what `Results.error` and `Results.group_errors` are, in words, and after a comma the
-        unit.
+      error: the name of `Results.error` and `Results.group_errors`, and after a comma their unit.
       group: what a group is, in the word that metrics are named with, "task" in "error/task_01".
       most_examples: on the page.
     """
@@ -67,17 +66,13 @@ class Report:
         self.task = task
 
     def group_name(self, group: int) -> str:
-        """Names a group of `Task.groups` in words; by default "group 3", with the word `group`."""
+        """Names a group of `Task.groups` in words; by default "group 3"."""
         return f"{self.group} {group}"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: dict[str, np.ndarray]
-    ) -> Results:
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         """Computes the results; by default the mean loss, which is also the error.
 
-        Args:
-          examples: ids of all examples of the split, or of some.
-          outputs: name -> `[examples, ...]`, in the order of `examples`.
+        `examples` are ids in the split.
         """
         loss = np.mean(outputs["loss"], axis=0)
         last = float(loss[-1] if loss.ndim else loss)
@@ -85,25 +80,20 @@ class Report:
         return Results({"loss": last}, error=last, by_step=by_step)
 
     def table(self, results: Results) -> Table | str:
-        """Makes a table, or text of any form, of the results; by default a row for each metric.
-
-        What is published stands in it where it is of the same data; see `Results.data`.
-        """
+        """Makes a table, or text of any form, of the results; by default a row for each metric."""
         rows = [(name, f"{value:.4f}") for name, value in results.metrics.items()]
         return Table(("", "value"), rows)
 
     def figures(self, results: Results) -> dict[str, Figure]:
-        """Draws the results: name -> figure; by default none."""
+        """Draws the results, name -> figure; by default none."""
         return {}
 
     def examples(self, arrays: Arrays, ids: np.ndarray, seed: int) -> list[Example]:
         """Shows an example of each group, step by step; none of a report without `look`.
 
-        It runs outside of `tf.function`, and should take a few seconds.
-
         Args:
           ids: those of the examples that were evaluated, increasing.
-          seed: the experiment's, for `rrn.tasks.inputs.evaluation_batch`.
+          seed: the experiment's.
         """
         groups = self.task.groups(arrays)
         if groups is None or type(self).look is Report.look:
@@ -116,7 +106,7 @@ class Report:
         return [self.example(arrays, batch, int(row), looked) for row in rows]
 
     def look(self, batch: Batch) -> Any:
-        """Runs the network on a batch of examples; returns what `example` shows of it."""
+        """Runs the network on a batch, in a few seconds; returns what `example` shows of it."""
         raise NotImplementedError
 
     def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
@@ -128,20 +118,14 @@ class AccuracyReport(Report):
     """Accuracy by group and step, of a task with the outputs of `rrn.nn.readout.answer_losses`.
 
     Results are by step `accuracy/{group}_{number}` of each group that occurs and `accuracy/all`, in
-    percent, and `loss`.
-
-    Attributes:
-      published: rows of other people's results.
-      note: what is said of them.
+    percent, and `loss`. `note` is about the `published` results.
     """
 
     error = "wrong answers, %"
     published: ClassVar[Published] = ()
     note: ClassVar[str] = ""
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         groups = self.task.groups(arrays)
         assert groups is not None  # or it would have another report
         groups, right = groups[examples], 100.0 * outputs["correct"]
@@ -189,14 +173,11 @@ def results_by_step(
     groups: np.ndarray | None = None,
     group_errors: Mapping[int, float] | None = None,
 ) -> Results:
-    """Puts together the results of a network that answers at every step; see `Results`.
+    """Makes the results of a network that answers at every step; see `Results`.
 
     Args:
-      by_step: name -> `[steps]`.
+      by_step: name -> `[steps]`; the metrics are the values at the last step.
       groups: each example's group, integers `[examples]`.
-
-    Returns:
-      The results; the metrics are the values at the last step.
     """
     return Results(
         metrics={name: float(values[-1]) for name, values in by_step.items()},

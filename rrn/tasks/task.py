@@ -16,11 +16,12 @@ from pydantic import create_model
 from rrn.config import ModelSettings
 from rrn.settings import Settings
 from rrn.tasks.checks import Range, checked_inputs
-from rrn.variables.random import ExampleRandom, uniform
+from rrn.variables.random import ExampleRandom, Seed, uniform
 from rrn.variables.reading import Variable
 
-Arrays = dict[str, tf.Tensor]  # one split of a prepared file: name -> tensor
-Batch = dict[str, Any]  # one device's examples
+Tensors = dict[str, tf.Tensor]
+Arrays = Tensors  # one split of a prepared file
+Batch = dict[str, Any]  # one device's examples: name -> tensor, or a nest of tensors
 Pair = tuple[tf.Tensor, tf.Tensor]  # a sum and a count
 
 
@@ -33,18 +34,15 @@ class Task(abc.ABC):
       config: the model's settings, which also say which further arguments of `loss` and of
         `make_batch` a stage of training may give; None for what every model has.
       network: the modules that run on every tower's device.
-      encoder: the modules that run on the CPU, shared by all towers; a module without variables if
-        not given.
+      encoder: the modules that run on the CPU, shared by all towers; None without any.
 
     Attributes:
-      config, network, encoder: the arguments.
       constants: name -> what the model took from its data, numbers or words. A weights file keeps
-        it, and the model is made again from it. By default nothing.
+        it, and the model is made again from it.
       fixed_shapes: whether `make_batch` is to make tensors whose shapes depend on the number of
-        examples alone. XLA compiles anew for every set of shapes. Whoever trains sets it before the
-        inputs are made; by default False.
-      metric_losses: metric -> the loss that it belongs to: stages that do not train this loss leave
-        the metric out. Those that are not named here are reported in all stages.
+        examples alone, since XLA compiles again for other shapes. It is set before inputs are made.
+      metric_losses: metric -> its loss: stages that do not train this loss leave the metric out.
+        All stages report the other metrics.
     """
 
     constants: Mapping[str, Any] = MappingProxyType({})
@@ -63,80 +61,54 @@ class Task(abc.ABC):
     def num_examples(self, arrays: Arrays) -> int:
         """Counts the examples of a split."""
 
-    def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
-        """Draws a training batch; by default all examples are equally likely.
+    def draw_examples(self, arrays: Arrays, seed: Seed, batch_size: int) -> tf.Tensor:
+        """Draws a training batch: ids `[batch_size]`, int32; by default all are equally likely.
 
-        Args:
-          seed: integers `[2]`; the draws depend on nothing else.
-
-        Returns:
-          Ids of examples of the split `[batch_size]`, int32.
+        The draws depend on the seed alone.
         """
         return uniform(seed, [batch_size], 0, self.num_examples(arrays), tf.int32)
 
     def groups(self, arrays: Arrays) -> np.ndarray | None:
-        """Says which examples belong together: errors are counted by group.
-
-        Returns:
-          Each example's group, integers `[examples]`; by default None: no groups.
-        """
+        """Gives each example's group, integers `[examples]`: errors are counted by group."""
         return None
 
     def sizes(self, arrays: Arrays, examples: tf.Tensor) -> tf.Tensor:
-        """Measures the examples by which a batch is sorted.
-
-        Returns:
-          The sizes, integers `[examples]`; by default zeros.
-        """
+        """Gives the sizes `[examples]`, integers, by which a batch is sorted; by default zeros."""
         return tf.zeros_like(examples)
 
     @abc.abstractmethod
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
-        """Makes the examples' tensors. It runs in the input pipeline.
+        """Makes the examples' tensors, in the input pipeline.
 
         Args:
           examples: ids of examples `[examples]`, sorted by size.
           training: whether the batch is for training, which may change the examples.
-
-        Returns:
-          name -> tensor, or a nest of tensors.
         """
 
     # Model
 
-    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Runs the encoder, on the CPU, on a batch.
-
-        Returns:
-          name -> what the network takes; gradients flow back through it. By default nothing.
-        """
+    def encode(self, batch: Batch) -> Tensors:
+        """Runs the encoder on the CPU; gradients flow back through the tensors that it returns."""
         return {}
 
     def training_only(self) -> list[Variable]:
-        """Lists variables of the network that only training needs, whole; by default none.
-
-        Weights with which a training begins may lack them.
-        """
+        """Lists variables of the network that only training needs, whole; weights may lack them."""
         return []
 
     def initial_state(self, num_examples: int) -> Any:
-        """Makes the state of examples that have made no step.
+        """Makes the state of examples before the first step, a nest of `[num_examples, ...]`.
 
         A task with a state takes it in `loss` as the argument `state`. Its outputs have the "state"
-        after the steps, and "solved", booleans `[examples]`.
-
-        Returns:
-          A nest of `[num_examples, ...]`; by default None: the network carries no state from one
-          update to the next.
+        after the steps, and "solved", booleans `[examples]`. By default None: there is none.
         """
         return None
 
     @abc.abstractmethod
     def loss(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        self, encodings: Tensors, batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[Tensors, Tensors]:
         """Runs the network and computes the losses.
 
         The stages of training may set further arguments, which the config's `LOSS_OPTIONS` has.
@@ -145,17 +117,16 @@ class Task(abc.ABC):
           training: whether the losses are for training; in evaluation nothing is dropped.
 
         Returns:
-          (losses, outputs). Losses are name -> `[examples]`; training minimizes "loss", or those
-          that the config's stages name. Outputs are name -> `[examples, ...]`; one of them is
-          "loss", by step or not, and validation reports its mean.
+          (losses, outputs). Losses are `[examples]`; training minimizes "loss", or those that the
+          config's stages name. Outputs are `[examples, ...]`; one of them is "loss", by step or
+          not, and validation reports its mean.
         """
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         """Computes what training reports beside the losses.
 
         Returns:
-          name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums. By
-          default nothing.
+          name -> (sum, count) over the batch, scalars or vectors; the trainer divides the sums.
         """
         return {}
 
@@ -166,24 +137,17 @@ class Task(abc.ABC):
     # Answers
 
     def inputs(self) -> dict[str, tf.TensorSpec]:
-        """Says what `predict` takes.
-
-        Returns:
-          name -> its shape and type, of which the first axis counts examples; by default nothing:
-          the task has no `predict`.
-        """
+        """Declares what `predict` takes; first axes count examples. Without it none is there."""
         return {}
 
     def ranges(self) -> dict[str, Range]:
-        """Says which values `predict` takes.
+        """Declares (lowest, highest) of inputs for which not all values of their type are right.
 
-        Returns:
-          name -> (lowest, highest) of the inputs that not all values of their type are right for:
-          numbers, or lists with one for each place of the last axis. By default nothing.
+        They are numbers, or lists with one for each index of the last axis.
         """
         return {}
 
-    def predict(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def predict(self, inputs: Mapping[str, Any]) -> Tensors:
         """Answers, without data sets and draws. `rrn.models.export` writes it as a SavedModel.
 
         Args:
@@ -200,34 +164,14 @@ class Task(abc.ABC):
             raise NotImplementedError(f"{type(self).__name__} has no predict")
         return self.answers(self.checked(inputs))
 
-    def checked(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
-        """Takes what `predict` is given, and refuses what is not as `inputs` and `ranges` say.
-
-        Args:
-          inputs: see `predict`.
-
-        Returns:
-          name -> tensor of the declared type.
-
-        Raises:
-          ValueError: the inputs are not as declared.
-        """
+    def checked(self, inputs: Mapping[str, Any]) -> Tensors:
+        """Makes tensors of what `predict` is given; ValueError: the inputs are not as declared."""
         name = f"{type(self).__name__}.predict"
         return checked_inputs(name, self.inputs(), self.ranges(), inputs)
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Answers for `predict`, which has checked what it is given.
-
-        Args:
-          inputs: name -> tensor, as `inputs` and `ranges` say.
-
-        Returns:
-          name -> tensor, of which the first axis counts examples.
-
-        Raises:
-          NotImplementedError: the task has no `predict`.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no predict")
+    def answers(self, inputs: Tensors) -> Tensors:
+        """Answers `predict`, which has checked the inputs; first axes count examples."""
+        raise NotImplementedError
 
 
 def options(method: Callable[..., Any]) -> type[Settings]:

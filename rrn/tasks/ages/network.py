@@ -1,4 +1,4 @@
-"""The age task's modules: the network over facts with its readouts, and its initial weights."""
+"""The age task's network over facts with its readouts, and its initial weights."""
 
 import math
 from typing import ClassVar
@@ -51,13 +51,12 @@ class AgesNetwork(tf.Module):
             sizes = [hidden, hidden, hidden, 2 * CLASSES]
             self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
         if config.sinusoids:
-            self._begin_with_sinusoids()
+            self._assign_sinusoids()
 
-    def _begin_with_sinusoids(self):
+    def _assign_sinusoids(self):
         kernel = self.rrn.input_fn.layers[0].w
-        people_and_kind, years, asked = tf.split(
-            read(kernel), [2 * PEOPLE + KINDS, CLASSES, PEOPLE]
-        )
+        sizes = [2 * PEOPLE + KINDS, CLASSES, PEOPLE]
+        people_and_kind, years, asked = tf.split(read(kernel), sizes)
         kernel.assign(tf.concat([people_and_kind, sinusoids(years), asked], axis=0))
         for readout in [self.readout, *([self.node_readout] if self.config.auxiliary_loss else [])]:
             kernel = readout.layers[-1].w
@@ -68,14 +67,11 @@ class AgesNetwork(tf.Module):
 def sinusoids(weights: tf.Tensor) -> tf.Tensor:
     """Draws sinusoids over the years, each with 1, 2, 4, 8, 16 or 32 cycles in a century.
 
-    Low frequencies make near ages alike, and high ones tell them apart. With so few of them, to add
-    years is to turn a few angles.
+    Low frequencies make near ages alike, and high ones distinguish them. To add years is then to
+    rotate by a few angles.
 
     Args:
-      weights: `[100, size]`, whose standard deviation the sinusoids get.
-
-    Returns:
-      `[100, size]`, a sinusoid in each column.
+      weights: `[100, size]`, whose standard deviation and shape the sinusoids get.
     """
     size = known_size(weights, 1)
     cycles = tf.gather([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], tf.random.uniform([size], 0, 6, tf.int32))

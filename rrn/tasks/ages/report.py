@@ -1,16 +1,13 @@
-"""The age task's results: accuracy by distance and step; examples.
-
-No published figures could be found.
-"""
+"""The age task's results: accuracy by distance and step; examples. None are published."""
 
 from typing import Any
 
 import tensorflow as tf
 
-from rrn.pages import Example, Step
+from rrn.pages import Example
 from rrn.tasks.ages.network import CLASSES, PEOPLE
 from rrn.tasks.ages.task import FACT_SIZES, Ages
-from rrn.tasks.examples import likeliest, message_strengths
+from rrn.tasks.examples import answer_steps, message_strengths
 from rrn.tasks.report import AccuracyReport
 from rrn.tasks.task import Arrays, Batch
 
@@ -38,7 +35,6 @@ class AgesReport(AccuracyReport):
         return tf.nn.softmax(logits).numpy(), strengths
 
     def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
-        """Shows a question and its facts."""
         probabilities, strengths = looked
         names = *FACT_SIZES, "asked", "people", "ages", "distances"
         one = {name: batch[name][row].numpy() for name in names}
@@ -54,10 +50,7 @@ class AgesReport(AccuracyReport):
                 FACTS[kind].format(who=NAMES[who], whom=NAMES[whom], years=number)
                 for who, whom, kind, number in zip(*facts, strict=True)
             ],
-            steps=[
-                Step(answers=likeliest(p, words), strengths=s[nodes])
-                for p, s in zip(probabilities[row], strengths, strict=True)
-            ],
+            steps=answer_steps(probabilities[row], words, strengths[:, nodes]),
         )
 
 

@@ -1,8 +1,8 @@
 """Age arithmetic: who is how old, from differences along a tree (Palm et al., arXiv 1711.08028).
 
-The nodes are eight facts: one person's age, and seven differences, "A is older (younger) than B by
-so many years", along the edges of a tree of eight people. The question names a person, the answer
-is one of 100 ages, read from the sum of the nodes at every step. Each fact hears the seven others.
+The nodes are eight facts: one person's age, and seven differences, "A is N years older (younger)
+than B", along the edges of a tree of eight people. The question names a person. The answer is one
+of 100 ages, read from the sum of the nodes at every step. Each fact receives from the seven others.
 A fact's features are one-hots: who, whom, which kind of fact, how many years, and whom the question
 asks for. In the fact of an age, who and whom are the same.
 """
@@ -19,12 +19,12 @@ from rrn.nn.graphs import RegularGraph, all_others
 from rrn.nn.readout import accuracy_metrics, answer_losses, sum_readout
 from rrn.tasks.ages.network import CLASSES, KINDS, PEOPLE, AgesNetwork, Model
 from rrn.tasks.checks import Range
-from rrn.tasks.task import Arrays, Batch, Pair, Task, options
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
 from rrn.variables.sharded import known_size
 
-PAIRS = PEOPLE * PEOPLE  # of the person whose age is told and the one asked for
+PAIRS = PEOPLE * PEOPLE  # of the person whose age is given and the one asked for
 AGES = 99  # 0 to 98
 OLDER, YOUNGER, AGE = range(KINDS)
 FACT_SIZES = {"who": PEOPLE, "whom": PEOPLE, "kind": KINDS, "years": CLASSES}
@@ -38,7 +38,7 @@ def create_task(config: Model, data: PreparedData) -> "Ages":
 class Ages(Task):
     """The age task; see `rrn.tasks.task.Task` for what each method is for.
 
-    Example 64 t + 8 a + q tells the age of person a and asks for that of q, in tree t. The ages,
+    Example 64 t + 8 a + q gives the age of person a and asks for that of q, in tree t. The ages,
     eight different ones, are drawn, and so is for every difference who is named first.
     """
 
@@ -62,15 +62,15 @@ class Ages(Task):
         """Makes the examples' people and facts.
 
         Returns:
-          The "people" `[examples, 8]`, those nearest to the one whose age is told first, with their
-          "ages" and "distances" from that one; which of them is "asked" `[examples]`; and the
-          facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age told, then what ties
+          The "people" `[examples, 8]`, those nearest to the one whose age is given first, with
+          their "ages" and "distances" from that one; which of them is "asked" `[examples]`; and the
+          facts' "who", "whom", "kind" and "years" `[examples, 8]`: the age, then what ties
           people[i] to one before. "fact_ages" `[examples, 8, 2]` are those of who and whom.
         """
-        tree, told, asked = examples // PAIRS, examples // PEOPLE, examples
-        told, asked = (tf.math.floormod(person, PEOPLE) for person in (told, asked))
+        tree, given, asked = examples // PAIRS, examples // PEOPLE, examples
+        given, asked = (tf.math.floormod(person, PEOPLE) for person in (given, asked))
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
-        distances = tf.gather_nd(arrays["distance"], tf.stack([tree, told], axis=1))
+        distances = tf.gather_nd(arrays["distance"], tf.stack([tree, given], axis=1))
         people = tf.argsort(tf.cast(distances, tf.int32), axis=1, stable=True)
         places = tf.argsort(people, axis=1)
 
@@ -79,7 +79,7 @@ class Ages(Task):
         edges = tf.gather(edges, tf.argsort(last_place, axis=1), batch_dims=1)
         named_first = random.uniform([PEOPLE - 1, 1], 1) < 0.5
         who, whom = tf.unstack(tf.where(named_first, edges, edges[..., ::-1]), axis=2)
-        who, whom = (tf.concat([told[:, None], side], axis=1) for side in (who, whom))
+        who, whom = (tf.concat([given[:, None], side], axis=1) for side in (who, whom))
         who_age, whom_age = (tf.gather(ages, side, batch_dims=1) for side in (who, whom))
         is_age = who == whom
         return {
@@ -98,28 +98,24 @@ class Ages(Task):
 
     def loss(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         batch: Batch,
         random: ExampleRandom,
         training: bool,
         num_steps: Steps | None = None,
         num_people: Annotated[int, Field(ge=1, le=PEOPLE)] = PEOPLE,
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+    ) -> tuple[Tensors, Tensors]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
-        Training adds `auxiliary_loss` times a second loss, which is small if the ages of a fact's
-        two people can be read from the fact's state; see the method `auxiliary_loss`.
+        Training adds `auxiliary_loss` times the method `auxiliary_loss`.
 
         Args:
           num_steps: by default the model's.
           num_people: how many take part: those nearest to the one whose age is given.
-
-        Returns:
-          See `Task.loss`. Outputs also have each question's "distance".
         """
-        place = batch["asked"] % num_people
+        person = batch["asked"] % num_people
         asked, answer, distance = (
-            tf.gather(batch[name], place, batch_dims=1) for name in ("people", "ages", "distances")
+            tf.gather(batch[name], person, batch_dims=1) for name in ("people", "ages", "distances")
         )
         facts = {name: batch[name][:, :num_people] for name in FACT_SIZES}
         draws, num_steps = random if training else None, num_steps or self.config.num_steps
@@ -131,36 +127,24 @@ class Ages(Task):
         return losses, {**outputs, "distance": distance}
 
     def logits(
-        self,
-        facts: dict[str, tf.Tensor],
-        asked: tf.Tensor,
-        num_steps: int,
-        random: ExampleRandom | None = None,
+        self, facts: Tensors, asked: tf.Tensor, num_steps: int, random: ExampleRandom | None = None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Computes the answer's logits at every step.
 
         Args:
           facts: "who", "whom", "kind" and "years" of each fact, integers `[examples, facts]`.
           asked: the person asked for, integers `[examples]`.
-          random: the examples' draws; None where nothing is dropped.
 
         Returns:
-          (logits `[examples, steps, CLASSES]`, the hidden states that they are read from, a list
-          of `[nodes, hidden]`).
+          (logits `[examples, steps, CLASSES]`, every step's hidden states `[nodes, hidden]`).
         """
         graph, features = self.features(facts, asked)
         hidden = self.network.rrn(graph, features, num_steps)
         dropped = [0.0, 0.0, self.config.readout_dropout]
         return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
-    def features(
-        self, facts: dict[str, tf.Tensor], asked: tf.Tensor
-    ) -> tuple[RegularGraph, tf.Tensor]:
-        """Makes the network's inputs.
-
-        Returns:
-          (the graph of the facts, their features `[nodes, size]`).
-        """
+    def features(self, facts: Tensors, asked: tf.Tensor) -> tuple[RegularGraph, tf.Tensor]:
+        """Makes the network's inputs: the graph of the facts, their features `[nodes, size]`."""
         graph = RegularGraph(
             all_others(known_size(facts["who"], 1)), asked.shape[0] or tf.shape(asked)[0]
         )
@@ -169,14 +153,11 @@ class Ages(Task):
         return graph, tf.concat([*parts, asked], axis=-1)
 
     def auxiliary_loss(self, hidden: list[tf.Tensor], ages: tf.Tensor) -> tf.Tensor:
-        """Computes how well the facts' ages can be read from each fact.
+        """Computes the mean cross-entropy `[examples]` of reading ages from the facts' states.
 
         Args:
-          hidden: the hidden states of every step, a list of `[nodes, hidden]`.
+          hidden: every step's states `[nodes, hidden]`.
           ages: of each fact's two people, integers `[examples, facts, 2]`.
-
-        Returns:
-          The mean cross-entropies `[examples]`.
         """
         logits = tf.cast(self.network.node_readout(tf.stack(hidden, axis=1)), tf.float32)
         logits = tf.reshape(logits, [-1, ages.shape[1], len(hidden), 2, CLASSES])
@@ -184,7 +165,7 @@ class Ages(Task):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ages, logits)
         return tf.reduce_mean(losses, axis=[1, 2, 3])
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         return accuracy_metrics(outputs["correct"], outputs["distance"], PEOPLE, "distance")
 
     def training_only(self) -> list[Variable]:
@@ -200,7 +181,7 @@ class Ages(Task):
         highest = {**FACT_SIZES, "asked": PEOPLE}
         return {name: (0, size - 1) for name, size in highest.items()}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Answers one question about each eight facts.
 
         Args:

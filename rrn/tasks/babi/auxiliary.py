@@ -1,9 +1,9 @@
-"""A second loss in training: every fact predicts what the other facts tell of its topics.
+"""The auxiliary loss in training: every fact predicts words of other facts about its topics.
 
 The answer alone teaches some tasks poorly: in task 16 ("Lily is a swan. ... Bernhard is green.") a
-network is right in half of its answers from the colours alone, and does not find out that the other
-half hangs on facts with a name or an animal in common. So, besides, a readout of every fact's state
-predicts at every step the content words of the OTHER facts of its story that mention one of its
+network is right in half of its answers from the colours alone, and does not learn that the other
+half depends on facts with a name or an animal in common. So a readout of every fact's state also
+predicts, at every step, the content words of the OTHER facts of its story that mention one of its
 topics. The labels come from the story's own words: no supporting facts, no answers.
 
 A content word is one that is rare in facts. A fact's topics are its subject and its object, which
@@ -18,24 +18,17 @@ from rrn.tasks.task import Batch
 CONTENT_SHARE = 0.4  # a word in a larger share of facts, as "the", "is" or "to", says little
 
 
-def content_words(
-    tokens: np.ndarray, lengths: np.ndarray, facts: np.ndarray, fact_tasks: np.ndarray
-) -> np.ndarray:
-    """Finds the content words.
+def content_words(words: np.ndarray, facts: np.ndarray, fact_tasks: np.ndarray) -> np.ndarray:
+    """Finds whether each word is a content word, booleans `[words]`.
 
     A word is one if at most `CONTENT_SHARE` of the facts have it, in the mean over the tasks in
     which it occurs. Word 0, which stands for all unknown words, is none.
 
     Args:
-      tokens: words' ids `[sentences, length]`.
-      lengths: the sentences' numbers of words `[sentences]`.
+      words: those of each sentence, from `bags_of_words`.
       facts: the facts' sentences, numbers `[facts]`.
       fact_tasks: the task that each fact is of `[facts]`.
-
-    Returns:
-      Whether each word is a content word, booleans `[words]`.
     """
-    words = bags_of_words(tokens, lengths, int(tokens.max()) + 1)
     shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
     content = shares.sum(axis=0) <= CONTENT_SHARE * (shares > 0).sum(axis=0)
     content[0] = False
@@ -43,32 +36,24 @@ def content_words(
 
 
 def bags_of_words(tokens: np.ndarray, lengths: np.ndarray, num_words: int) -> np.ndarray:
-    """Finds which words each sentence has.
-
-    Returns:
-      0 or 1, float32 `[sentences, num_words]`.
-    """
+    """Finds which words each sentence has: 0 or 1, float32 `[sentences, num_words]`."""
     words = np.zeros([len(tokens), num_words], np.float32)
-    sentence, place = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
-    words[sentence, tokens[sentence, place]] = 1.0
+    sentence, position = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
+    words[sentence, tokens[sentence, position]] = 1.0
     return words
 
 
 def find_topics(tokens: np.ndarray, lengths: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Finds the first and the last content word of each sentence.
-
-    Returns:
-      The words' ids `[sentences, 2]`, -1 for a sentence that has none.
-    """
+    """Finds each sentence's first and last content word, ids `[sentences, 2]`, -1 without any."""
     is_content = content[tokens] & (np.arange(tokens.shape[1]) < lengths[:, None])
     last = tokens.shape[1] - 1 - is_content[:, ::-1].argmax(axis=1)
-    places = np.stack([is_content.argmax(axis=1), last], axis=1)
-    found = np.take_along_axis(tokens, places, axis=1)
+    positions = np.stack([is_content.argmax(axis=1), last], axis=1)
+    found = np.take_along_axis(tokens, positions, axis=1)
     return np.where(is_content.any(axis=1, keepdims=True), found, -1).astype(np.int32)
 
 
-def told_words(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Finds what the other facts tell of each fact's topics.
+def topic_labels(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Finds the content words of the other facts that mention a topic of each fact.
 
     Args:
       topics: the facts' topics, integers `[stories, facts, 2]`, -1 for none.
@@ -76,7 +61,7 @@ def told_words(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tenso
       mask: 0 for padding, else 1, `[stories, facts]`.
 
     Returns:
-      0 or 1, `[stories, facts, words]`. A fact's own topics are not told.
+      0 or 1, `[stories, facts, words]`; 0 for a fact's own topics.
     """
     own = tf.reduce_max(tf.one_hot(topics, words.shape[-1]), axis=2)
     mentions = tf.minimum(tf.matmul(own, words, transpose_b=True), 1.0)
@@ -84,56 +69,45 @@ def told_words(topics: tf.Tensor, words: tf.Tensor, mask: tf.Tensor) -> tf.Tenso
     return tf.minimum(tf.matmul(mentions, words), 1.0) * (1.0 - own)
 
 
-def auxiliary_loss(logits: tf.Tensor, told: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Computes how well the facts' states tell what the other facts say.
+def auxiliary_loss(logits: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Computes the mean over steps and a story's facts of the words' summed cross-entropies.
 
     Args:
       logits: `[stories, facts, steps, words]`.
-      told: what `told_words` returned.
+      labels: those of `topic_labels`.
       mask: 0 for padding, else 1, `[stories, facts]`.
-
-    Returns:
-      The mean over steps and a story's facts of the words' summed cross-entropies, `[stories]`.
     """
-    told = tf.repeat(told[:, :, None], logits.shape[2], axis=2)
-    losses = tf.nn.sigmoid_cross_entropy_with_logits(told, tf.cast(logits, tf.float32))
+    labels = tf.repeat(labels[:, :, None], logits.shape[2], axis=2)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels, tf.cast(logits, tf.float32))
     losses = tf.reduce_mean(tf.reduce_sum(losses, axis=3), axis=2)
     return tf.math.divide_no_nan(tf.reduce_sum(losses * mask, 1), tf.reduce_sum(mask, 1))
 
 
 def auxiliary_losses(logits: tf.Tensor, batch: Batch) -> tf.Tensor:
-    """Computes `auxiliary_loss` `[examples]`, part by part, of logits `[nodes, steps, words]`."""
-    about = tf.gather(batch["topics"], batch["fact_of_node"])
-    content = tf.gather(batch["content"], batch["fact_of_node"])
+    """Computes `auxiliary_loss` `[examples]` by bucket, of logits `[nodes, steps, words]`."""
+    of_nodes = [tf.gather(batch[name], batch["fact_of_node"]) for name in ("topics", "content")]
     sizes = [tf.size(mask) for mask in batch["masks"]]
-    parts = [tf.split(rows, sizes) for rows in (logits, about, content)]
+    by_bucket = [tf.split(rows, sizes) for rows in (logits, *of_nodes)]
     losses = []
-    for mask, *rows in zip(batch["masks"], *parts, strict=True):
-        shape = tf.shape(mask)
-        part_logits, part_topics, part_content = (
-            tf.reshape(part, tf.concat([shape, part.shape[1:]], 0)) for part in rows
-        )
-        told = told_words(part_topics, part_content, mask)
-        losses.append(auxiliary_loss(part_logits, told, mask))
+    for mask, *rows in zip(batch["masks"], *by_bucket, strict=True):
+        shapes = [tf.concat([tf.shape(mask), values.shape[1:]], 0) for values in rows]
+        own_logits, topics, content = map(tf.reshape, rows, shapes)
+        losses.append(auxiliary_loss(own_logits, topic_labels(topics, content, mask), mask))
     return tf.concat(losses, 0)
 
 
 def some_facts(batch: Batch, draws: tf.Tensor, num_facts: int) -> Batch:
-    """Chooses some facts of every story.
+    """Makes a batch of one bucket with at most `num_facts` facts of every story.
 
     Args:
       draws: numbers in [0, 1), `[examples, most facts]`.
-      num_facts: the most facts of a story.
-
-    Returns:
-      The batch with these facts, in one part.
     """
     masks, nodes, first_node, first_graph = [], [], 0, 0
     for mask in batch["masks"]:
         graphs, size = tf.shape(mask)[0], mask.shape[1]
         keys = mask * (1.0 + draws[first_graph : first_graph + graphs, :size])
-        keys, place = tf.math.top_k(keys, min(num_facts, size))  # padding, 0, comes last
-        node = first_node + size * tf.range(graphs)[:, None] + place
+        keys, fact = tf.math.top_k(keys, min(num_facts, size))  # padding, 0, comes last
+        node = first_node + size * tf.range(graphs)[:, None] + fact
         padding = [[0, 0], [0, num_facts - keys.shape[1]]]
         masks.append(tf.pad(tf.cast(keys > 0.0, tf.float32), padding))
         nodes.append(tf.pad(node, padding))

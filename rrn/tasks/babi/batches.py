@@ -8,34 +8,31 @@ import tensorflow as tf
 
 from rrn.files.data import PreparedData
 from rrn.nn.sentences import padded, prefix_tree
-from rrn.tasks.babi.augmentation import Relabelling
+from rrn.tasks.babi.augmentation import Augmentation
 from rrn.tasks.babi.auxiliary import bags_of_words, content_words, find_topics
 from rrn.tasks.babi.network import Model
 from rrn.tasks.task import Arrays, Batch
-from rrn.variables.random import ExampleRandom, uniform
+from rrn.variables.random import ExampleRandom, Seed, uniform
 
 NUM_TASKS = 20
 # In training numbers of rows are rounded, so that few shapes occur; see `bucket_ends`.
 SHARES, MULTIPLE = 16, 64  # of a batch, of the beginnings of sentences
-ENOUGH = 20  # occurrences; the answers to fewer questions may be the same by chance
+ENOUGH = 20  # occurrences; fewer questions may have the same answer at random
 ALONE = 100  # more than a task's number: the group of its questions that their words answer
 
 
 class Batches:
-    """Makes the task's batches, of what it takes from the training split.
-
-    Without a training split it knows no tasks, and makes batches of other splits alone.
+    """Makes the task's batches; without a training split only those of other splits.
 
     Args:
       fact_shares: what `fact_shares` returned for the training split.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have.
+      ValueError: see `Augmentation`.
     """
 
     def __init__(self, config: Model, data: PreparedData, fact_shares: np.ndarray):
         self.config, self.fact_shares = config, fact_shares
-        self.vocabulary_size = len(data.shared["vocabulary"])
         self.answered_alone = set()
         if "train" in data.splits:
             self._prepare_training(data.shared, data.splits["train"])
@@ -45,34 +42,26 @@ class Batches:
         self.tasks, self.question_starts, self.question_counts = np.unique(
             train["task"], return_index=True, return_counts=True
         )
-        questions, places = distinct_questions({**shared, **train})
-        self.answered_alone = answered_alone(questions, places, train["answer"])
-        if self.config.auxiliary_loss or self.config.augment:
-            self._prepare_sentences(shared, train)
-
-    def _prepare_sentences(self, shared, train):
-        """What is done with the words of the training sentences, told and asked."""
+        questions, numbers = distinct_questions({**shared, **train})
+        self.answered_alone = answered_alone(questions, numbers, train["answer"])
+        if not (self.config.augment or self.config.auxiliary_loss):
+            return
         story_tasks = np.zeros_like(train["story_start"])
         story_tasks[train["story"]] = train["task"]
         fact_counts = np.diff(train["story_start"], append=len(train["facts"]))
         fact_tasks = np.repeat(story_tasks, fact_counts)
         tokens, lengths = shared["sentences/tokens"], shared["sentences/length"]
         if self.config.augment:
-            self.relabelling = Relabelling(shared, train, fact_tasks)
-            tokens, lengths = self.relabelling.sentences()
+            self.augmentation = Augmentation(shared, train, fact_tasks)
+            tokens, lengths = self.augmentation.sentences()
         self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
         if self.config.auxiliary_loss:
-            self._find_content_words(tokens, lengths, train["facts"], fact_tasks)
+            bags = bags_of_words(tokens, lengths, len(shared["vocabulary"]))
+            content = content_words(bags, train["facts"], fact_tasks)
+            self.topics = find_topics(tokens, lengths, content)
+            self.content = bags * content
 
-    def _find_content_words(self, tokens, lengths, facts, fact_tasks):
-        """Sets the sentences' topics `[sentences, 2]` and content words `[sentences, words]`."""
-        content = np.zeros(self.vocabulary_size, bool)
-        found = content_words(tokens, lengths, facts, fact_tasks)
-        content[: len(found)] = found
-        self.topics = find_topics(tokens, lengths, content)
-        self.content = bags_of_words(tokens, lengths, self.vocabulary_size) * content
-
-    def draw(self, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
+    def draw(self, seed: Seed, batch_size: int) -> tf.Tensor:
         """Draws tasks uniformly, then a training question of the task uniformly, `[batch_size]`."""
         draws = uniform(seed, [2, batch_size], dtype=tf.float64)
         task = tf.cast(draws[0] * len(self.tasks), tf.int32)
@@ -88,9 +77,9 @@ class Batches:
         one group, these would hide that the answers which need the story are wrong.
         """
         known = {name: array.numpy() for name, array in arrays.items()}
-        questions, places = distinct_questions(known)
+        questions, numbers = distinct_questions(known)
         alone = np.array([question in self.answered_alone for question in questions])
-        return known["task"] + ALONE * alone[places]
+        return known["task"] + ALONE * alone[numbers]
 
     def make(
         self,
@@ -104,13 +93,13 @@ class Batches:
     ) -> Batch:
         """Makes a batch; see `rrn.tasks.babi.task.Babi.make_batch`."""
         first_fact, sizes = last_facts(arrays, examples, max_facts)
-        largest, ends = [max_facts], [sizes.shape[0]]  # XLA compiles anew for other shapes
+        largest, ends = [max_facts], [sizes.shape[0]]  # XLA compiles again for other shapes
         if not fixed_shapes:
             largest = self.boundaries(max_facts)
             ends = bucket_ends(sizes, largest, SHARES if training else None)
-        masks, owners, places = lay_out(sizes, largest, ends)
+        masks, owners, positions = lay_out(sizes, largest, ends)
         inside = tf.concat([tf.reshape(mask, [-1]) for mask in masks], 0) > 0.0
-        facts = tf.where(inside, tf.gather(first_fact, owners) + places, 0)
+        facts = tf.where(inside, tf.gather(first_fact, owners) + positions, 0)
         facts = tf.gather(arrays["facts"], facts)
         offset = tf.cast(random.uniform([]) * self.config.max_facts, tf.int32)
         question, answer, task = (
@@ -119,7 +108,7 @@ class Batches:
         words: Mapping[str, Any] = arrays
         if training and self.config.augment and augment_below != 0:
             permuted = self._has_fewer_questions(task, augment_below)
-            facts, question, answer = self.relabelling.relabel(
+            facts, question, answer = self.augmentation.permute(
                 random, task, facts, owners, question, answer, permuted
             )
             words = self.training_sentences
@@ -137,7 +126,7 @@ class Batches:
             "facts": prefix_tree(*sentence_words(words, facts), **rows),
             "questions": prefix_tree(*sentence_words(words, questions), **rows),
             "fact_of_node": fact_of_node,
-            "position_of_node": places + tf.gather(offset, owners),
+            "position_of_node": positions + tf.gather(offset, owners),
             "question": question,
             "masks": masks,
             "answer": answer,
@@ -148,7 +137,7 @@ class Batches:
         """Finds the largest number of facts in each bucket, with at most `max_facts` of a story."""
         shares = self.fact_shares
         counts = np.bincount(np.minimum(np.arange(len(shares)), max_facts), shares, max_facts + 1)
-        return list(part_boundaries(counts, self.config.num_parts))
+        return list(bucket_boundaries(counts, self.config.num_parts))
 
     def _has_fewer_questions(self, tasks, number):
         """Whether each of tasks `[n]` has fewer training questions than `number`; True if None."""
@@ -169,7 +158,7 @@ def last_facts(arrays: Arrays, examples: tf.Tensor, max_facts: int) -> tuple[tf.
 
 
 def bucket_ends(sizes: tf.Tensor, largest: Sequence[int], shares: int | None) -> tf.Tensor:
-    """Finds where each bucket ends among the questions.
+    """Finds where each bucket ends among the questions, integers `[buckets]`.
 
     TensorFlow's CPU kernels keep memory for every shape that they have met, and are slow at each
     new one. So a bucket may end early, at a multiple of a share of the batch: then few shapes
@@ -179,9 +168,6 @@ def bucket_ends(sizes: tf.Tensor, largest: Sequence[int], shares: int | None) ->
       sizes: the questions' numbers of facts, ascending `[examples]`.
       largest: for each bucket the largest number of facts, ascending.
       shares: into how many shares the batch is divided; None: buckets do not end early.
-
-    Returns:
-      Integers `[buckets]`; the last is the number of examples.
     """
     ends = tf.searchsorted(sizes, largest, side="right")
     if shares is None:
@@ -196,25 +182,21 @@ def lay_out(
     """Gives every question of a bucket as many nodes as the bucket's largest has.
 
     Returns:
-      (each bucket's mask `[questions, nodes of each]`, each node's question `[nodes]`, its place
+      (each bucket's mask `[questions, nodes of each]`, each node's question `[nodes]`, its position
       among the question's nodes `[nodes]`).
     """
-    masks, owners, places = [], [], []
+    masks, owners, positions = [], [], []
     for bucket, size in enumerate(largest):
         rows = slice(ends[bucket - 1] if bucket else 0, ends[bucket])
-        place = tf.range(size)[None]
-        masks.append(tf.cast(place < sizes[rows, None], tf.float32))
+        masks.append(tf.cast(tf.range(size) < sizes[rows, None], tf.float32))
         owner = tf.range(tf.size(sizes))[rows]
         owners.append(tf.repeat(owner, size))
-        places.append(tf.tile(place[0], [tf.size(owner)]))
-    return tuple(masks), tf.concat(owners, 0), tf.concat(places, 0)  # a list would be stacked
+        positions.append(tf.tile(tf.range(size), [tf.size(owner)]))
+    return tuple(masks), tf.concat(owners, 0), tf.concat(positions, 0)  # a list would be stacked
 
 
 def distinct(sentences: tf.Tensor, fixed_shapes: bool) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds the distinct of some sentences' ids `[n]`, and each one's position among them `[n]`.
-
-    With fixed shapes the distinct ones are padded to n.
-    """
+    """Finds the distinct of ids `[n]`, padded to n with fixed shapes, and the indices in them."""
     ids, position = tf.unique(sentences)
     return (padded(ids, tf.size(sentences)) if fixed_shapes else ids), position
 
@@ -228,10 +210,10 @@ def sentence_words(arrays: Mapping[str, Any], sentences: tf.Tensor) -> tuple[tf.
 # What is counted of the training split
 
 
-def part_boundaries(
-    size_counts: Sequence[float] | np.ndarray, num_parts: int, node_cost: int = 7
+def bucket_boundaries(
+    size_counts: Sequence[float] | np.ndarray, num_buckets: int, node_cost: int = 7
 ) -> tuple[int, ...]:
-    """Finds the buckets of a batch that make the padding cheapest.
+    """Finds the largest sizes, ascending, of the buckets that make the padding cheapest.
 
     A graph of size n in a bucket of size b costs b² + node_cost * b. The unit is one edge. A node
     costs about 7: its projections, node MLP and LSTM against the two middle layers of the message
@@ -239,14 +221,11 @@ def part_boundaries(
 
     Args:
       size_counts: the expected number of graphs of each size, `[max_size + 1]`.
-
-    Returns:
-      The largest size in each bucket, ascending.
     """
     max_size = len(size_counts) - 1
     # largest size covered so far -> (cost, boundaries)
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for _ in range(min(num_parts, max_size)):
+    for _ in range(min(num_buckets, max_size)):
         longer = dict(best)
         for start, (cost, boundaries) in best.items():
             graphs = 0.0
@@ -260,43 +239,29 @@ def part_boundaries(
 
 
 def fact_shares(train: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Counts questions by their number of facts, as if one of each task were drawn.
-
-    Returns:
-      For each number of facts the expected number of questions, `[most facts + 1]`.
-    """
+    """Counts the questions expected of each number of facts, if one of each task is drawn."""
     tasks, counts = np.unique(train["task"], return_counts=True)
     share = 1.0 / counts[np.searchsorted(tasks, train["task"])]
     return np.bincount(train["num_facts"], weights=share)
 
 
 def distinct_questions(arrays: Mapping[str, np.ndarray]) -> tuple[list[tuple], np.ndarray]:
-    """Finds the questions that differ by their task or their words.
-
-    Args:
-      arrays: a split's "task" and "question" `[examples]`, and the sentences that its file has.
+    """Finds the questions of a split that differ by their task or their words.
 
     Returns:
       (a task's number and the words' ids of each distinct question, which are the same in every
-      file with this vocabulary; each example's place in this list `[examples]`).
+      file with this vocabulary; each example's index in this list `[examples]`).
     """
     tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
     pairs = np.stack([arrays["task"], arrays["question"]], axis=1)
-    pairs, places = np.unique(pairs, axis=0, return_inverse=True)
-    return [(t, *tokens[q, : lengths[q]].tolist()) for t, q in pairs.tolist()], places.reshape(-1)
+    pairs, numbers = np.unique(pairs, axis=0, return_inverse=True)
+    return [(t, *tokens[q, : lengths[q]].tolist()) for t, q in pairs.tolist()], numbers.reshape(-1)
 
 
-def answered_alone(questions: Sequence[tuple], places: np.ndarray, answers: np.ndarray) -> set:
-    """Finds the questions that have the same answer in all stories.
-
-    Args:
-      questions, places: what `distinct_questions` returned for the training split.
-
-    Returns:
-      The questions that occur at least `ENOUGH` times, always with one answer.
-    """
+def answered_alone(questions: Sequence[tuple], numbers: np.ndarray, answers: np.ndarray) -> set:
+    """Finds the `distinct_questions` that occur at least `ENOUGH` times, always with one answer."""
     answer_of = np.zeros(len(questions), answers.dtype)
-    answer_of[places] = answers
-    others = np.bincount(places, answers != answer_of[places], minlength=len(questions))
-    alone = (others == 0) & (np.bincount(places, minlength=len(questions)) >= ENOUGH)
+    answer_of[numbers] = answers
+    others = np.bincount(numbers, answers != answer_of[numbers], minlength=len(questions))
+    alone = (others == 0) & (np.bincount(numbers, minlength=len(questions)) >= ENOUGH)
     return {questions[i] for i in np.flatnonzero(alone).tolist()}

@@ -27,29 +27,27 @@ class Model(ModelSettings):
     readout_dropout: Dropout = 0.5
     num_parts: Annotated[int, Field(ge=1, le=32)] = 8  # of a batch, by the number of facts
     normal_embeddings: bool = False  # initially, not Glorot's
-    auxiliary_loss: Number = 0.0  # weight of the loss of what facts tell of topics, in training
-    augment: bool = False  # phrases that play the same part exchange places, in training
+    auxiliary_loss: Number = 0.0  # weight of the auxiliary loss, in training; see auxiliary.py
+    augment: bool = False  # permute names in training; see augmentation.py
 
 
-# Initially of the facts' readout: a word is told of a topic about once in a hundred times. From
-# 0, thousands of updates would go into learning that.
-TOLD_BIAS = -4.6
+# Initially of the facts' readout: of a hundred words about one is a label. From 0, learning that
+# would take thousands of updates.
+AUXILIARY_BIAS = -4.6
 
 
 class BabiEncoder(tf.Module):
     """One word embedding and two LSTMs, for facts and for questions.
 
-    With `normal_embeddings` the embedding begins with draws of the standard normal distribution.
-    With Glorot's, a tenth as large, all sentences are encoded nearly alike at first, next to
-    positions of 0 and 1.
+    With `normal_embeddings` the initial embedding is of the standard normal distribution. With
+    Glorot's, a tenth as large, encodings are nearly equal at first, next to positions of 0 and 1.
     """
 
     def __init__(self, vocabulary_size: int, config: Model):
         super().__init__(name="encoder")
         self.embedding = Embedding(vocabulary_size, config.embedding_size)
         if config.normal_embeddings:
-            table = self.embedding.table
-            table.assign(tf.random.normal(table.shape))
+            self.embedding.table.assign(tf.random.normal(self.embedding.table.shape))
         sizes = config.embedding_size, config.encoding_size
         self.facts = SentenceEncoder(*sizes, name="fact_encoder")
         self.questions = SentenceEncoder(*sizes, name="question_encoder")
@@ -75,4 +73,4 @@ class BabiNetwork(tf.Module):
             sizes = [hidden, hidden, vocabulary_size]
             self.node_readout = MLP(sizes, config.compute_dtype, name="node_readout")
             bias = self.node_readout.layers[-1].b
-            bias.assign(tf.fill(bias.shape, TOLD_BIAS))
+            bias.assign(tf.fill(bias.shape, AUXILIARY_BIAS))

@@ -1,17 +1,16 @@
 """bAbI's results: errors by task and step, their table and figure, beside the paper's; examples."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
 
-from rrn.pages import Example, Step, Table
+from rrn.pages import Example, Table
 from rrn.tasks.babi.batches import ALONE
 from rrn.tasks.babi.task import Babi
-from rrn.tasks.examples import likeliest, message_strengths
-from rrn.tasks.report import Report, Results, results_by_step
+from rrn.tasks.examples import answer_steps, message_strengths
+from rrn.tasks.report import Outputs, Report, Results, results_by_step
 from rrn.tasks.task import Arrays, Batch
 
 TASK_NAMES = (
@@ -52,15 +51,8 @@ class BabiReport(Report):
         alone = ", answered by the question alone" if group > ALONE else ""
         return f"{task} {TASK_NAMES[task - 1]}{alone}"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
-        """Computes the errors by task.
-
-        Returns:
-          By step `error/task_01` ... `error/task_20` and `error/mean` in percent, `tasks_failed`,
-          `loss`.
-        """
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
+        """Computes `error/task_01` ... and `error/mean` (percent), `tasks_failed` and `loss`."""
         answer, tasks = (arrays[name].numpy()[examples] for name in ("answer", "task"))
         # Id 0 stands for every word that training does not have: answering it is never right.
         correct = outputs["probabilities"].argmax(-1) == np.where(answer, answer, -1)[:, None]
@@ -98,22 +90,22 @@ class BabiReport(Report):
         errors = np.array(errors)
         figure = Figure(figsize=(11, 4.5), layout="constrained")
         axes = figure.subplots()
-        places, width = np.arange(len(names)), 0.8 / errors.shape[1]
-        for step in range(errors.shape[1]):
-            shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
-            left = places - 0.4 + step * width
-            axes.bar(
-                left, errors[:, step], width, align="edge", color=shade, label=f"step {step + 1}"
+        middle, width = np.arange(len(names)), 0.8 / errors.shape[1]
+        for step, heights in enumerate(errors.T):
+            shade, left = (
+                str(0.75 * (1 - (step + 1) / errors.shape[1])),
+                middle - 0.4 + step * width,
             )
+            axes.bar(left, heights, width, align="edge", color=shade, label=f"step {step + 1}")
         mean, failed = results.metrics["error/mean"], results.metrics["tasks_failed"]
         title = f"mean error {mean:.2f} %, tasks failed {failed:.0f}"
         if _on_papers_questions(results):
             title += f" (paper {PAPER_ERROR} %, {PAPER_FAILED})"
             mean, deviation = (float(number) for number in PAPER_ERROR.split(" ± "))
             mark = {"fmt": "D", "color": "C3", "markersize": 4, "capsize": 3}
-            axes.errorbar(places[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
+            axes.errorbar(middle[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
         axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label=f"solved at {SOLVED_ERROR:.0f} %")
-        axes.set_xticks(places, names)
+        axes.set_xticks(middle, names)
         axes.set(xlabel="bAbI task", ylabel="wrong answers, %", xlim=(-0.6, len(names) - 0.4))
         axes.set_ylim(bottom=0)
         axes.set_title(title, fontsize="medium")
@@ -121,12 +113,7 @@ class BabiReport(Report):
         return {"error_by_task": figure}
 
     def look(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        """Looks into the network at every step.
-
-        Returns:
-          (the words' probabilities as the answer `[examples, steps, words]`, how strong the
-          messages are that each node sends `[steps, nodes]`).
-        """
+        """Returns the answers' probabilities `[examples, steps, words]`, and nodes' strengths."""
         task, rrn = self.task, self.task.network.rrn
         encodings = task.encode(batch)
         logits, hidden = task.logits(encodings, batch, None)
@@ -136,12 +123,11 @@ class BabiReport(Report):
         return tf.nn.softmax(logits).numpy(), strengths
 
     def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
-        """Shows a question with the last facts before it."""
         probabilities, strengths = looked[0][row], looked[1][:, _nodes(batch["masks"])[row]]
         question, words = batch["examples"][row], self.task.constants["vocabulary"]
         names = "story", "num_facts", "question", "answer"
-        story, told, asked, answer = (int(arrays[name][question]) for name in names)
-        end = int(arrays["story_start"][story]) + told
+        story, num_facts, asked, answer = (int(arrays[name][question]) for name in names)
+        end = int(arrays["story_start"][story]) + num_facts
         facts = arrays["facts"].numpy()[end - strengths.shape[1] : end]
 
         def in_words(sentence):
@@ -154,10 +140,7 @@ class BabiReport(Report):
             right=words[answer],
             right_probabilities=probabilities[:, answer],
             lines=[in_words(fact) for fact in facts],
-            steps=[
-                Step(answers=likeliest(p, words), strengths=s)
-                for p, s in zip(probabilities, strengths, strict=True)
-            ],
+            steps=answer_steps(probabilities, words, strengths),
         )
 
 

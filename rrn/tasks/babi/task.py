@@ -21,23 +21,18 @@ from rrn.tasks.babi.auxiliary import auxiliary_losses, some_facts
 from rrn.tasks.babi.batches import NUM_TASKS, Batches, fact_shares
 from rrn.tasks.babi.network import BabiEncoder, BabiNetwork, Model
 from rrn.tasks.babi.text import joined, split_facts, token_ids
-from rrn.tasks.task import Arrays, Batch, Pair, Task, options
-from rrn.variables.random import ExampleRandom
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors, options
+from rrn.variables.random import ExampleRandom, Seed
 from rrn.variables.reading import Variable, module_variables
 
 
-def create_task(config: Model, data: PreparedData) -> "Babi":
-    """Makes the task, which takes the vocabulary and the numbers of facts from the data."""
-    return Babi(config, data)
-
-
 class Babi(Task):
-    """The bAbI task; see `rrn.tasks.task.Task` for what each method is for.
+    """The bAbI task; the vocabulary and the numbers of facts are the data's.
 
     On data without a training split the task only answers.
 
     Raises:
-      ValueError: a word comes into the training stories that the vocabulary does not have.
+      ValueError: see `rrn.tasks.babi.augmentation.Augmentation`.
     """
 
     config: Model
@@ -57,7 +52,7 @@ class Babi(Task):
     def num_examples(self, arrays: Arrays) -> int:
         return len(arrays["task"])
 
-    def draw_examples(self, arrays: Arrays, seed: tf.Tensor, batch_size: int) -> tf.Tensor:
+    def draw_examples(self, arrays: Arrays, seed: Seed, batch_size: int) -> tf.Tensor:
         return self.batches.draw(seed, batch_size)
 
     def groups(self, arrays: Arrays) -> np.ndarray:
@@ -85,7 +80,7 @@ class Babi(Task):
         Returns:
           "facts", "questions": the distinct sentences' prefix trees; "fact_of_node",
           "position_of_node" `[nodes]`; "question" `[examples]`: row among the distinct questions;
-          "masks": one `[part, part's largest size]` for each part; "answer", "task". In training
+          "masks": one `[examples, largest size]` for each bucket; "answer", "task". In training
           with `auxiliary_loss` also the distinct facts' "topics" `[facts, 2]` and "content" words
           `[facts, words]`.
         """
@@ -96,12 +91,8 @@ class Babi(Task):
 
     # Model
 
-    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Encodes each distinct sentence once.
-
-        Returns:
-          "facts" and "questions", `[sentences, encoding_size]` each.
-        """
+    def encode(self, batch: Batch) -> Tensors:
+        """Encodes each distinct sentence once: "facts", "questions" `[n, encoding_size]`."""
         embedding = self.encoder.embedding
         return {
             "facts": self.encoder.facts(embedding, batch["facts"]),
@@ -110,46 +101,36 @@ class Babi(Task):
 
     def graph(self, batch: Batch) -> GraphUnion:
         """Makes the batch's graph, a union with one part for each of "masks"."""
-        parts = [FullyConnectedGraph(mask) for mask in batch["masks"]]
-        part_nodes = tf.stack([tf.size(mask) for mask in batch["masks"]])
-        part_graphs = tf.stack([tf.shape(mask)[0] for mask in batch["masks"]])
-        return GraphUnion(parts, part_nodes, part_graphs)
+        masks = batch["masks"]
+        nodes, graphs = [tf.size(mask) for mask in masks], [tf.shape(mask)[0] for mask in masks]
+        parts = [FullyConnectedGraph(mask) for mask in masks]
+        return GraphUnion(parts, tf.stack(nodes), tf.stack(graphs))
 
     def logits(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         batch: Batch,
         random: ExampleRandom | None,
         num_steps: int | None = None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Computes the answer's logits at every step.
-
-        Args:
-          num_steps: the config's if not given.
+        """Computes the answer's logits at every step, of which there are by default the config's.
 
         Returns:
-          (logits `[examples, steps, vocabulary]`, the hidden states that they are read from, a list
-          of `[nodes, hidden]`).
+          (logits `[examples, steps, vocabulary]`, every step's hidden states `[nodes, hidden]`).
         """
         graph, hidden = self.run(encodings, batch, num_steps)
         dropped = [self.config.readout_dropout] * 2
         return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
 
     def run(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, num_steps: int | None = None
+        self, encodings: Tensors, batch: Batch, num_steps: int | None = None
     ) -> tuple[GraphUnion, list[tf.Tensor]]:
-        """Runs the network.
-
-        Returns:
-          (the batch's graph, the hidden states of every step, a list of `[nodes, hidden]`).
-        """
+        """Runs the network; returns the graph and every step's hidden states `[nodes, hidden]`."""
         graph, features, questions = self.features(encodings, batch)
         num_steps = num_steps or self.config.num_steps
         return graph, self.hidden_states(graph, features, questions, batch, num_steps)
 
-    def features(
-        self, encodings: dict[str, tf.Tensor], batch: Batch
-    ) -> tuple[GraphUnion, tf.Tensor, tf.Tensor]:
+    def features(self, encodings: Tensors, batch: Batch) -> tuple[GraphUnion, tf.Tensor, tf.Tensor]:
         """Makes the network's inputs.
 
         Returns:
@@ -176,27 +157,23 @@ class Babi(Task):
         batch: Batch,
         num_steps: int,
     ) -> list[tf.Tensor]:
-        """Runs the network on its inputs. A variation of the task may run it in another way.
-
-        Returns:
-          The hidden states of every step, a list of `[nodes, hidden]`.
-        """
+        """Runs the network on its inputs. A variation of the task may run it in another way."""
         return self.network.rrn(graph, features, num_steps, globals_=questions)
 
     def loss(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         batch: Batch,
         random: ExampleRandom,
         training: bool,
         num_steps: Steps | None = None,
         auxiliary: bool = True,
         auxiliary_facts: Annotated[int, Field(ge=1, le=256)] | None = None,
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+    ) -> tuple[Tensors, Tensors]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
         Training adds `auxiliary_loss` times the loss "auxiliary" of `auxiliary.py`, and also
-        returns that loss by itself.
+        returns that loss by itself. Outputs also have "probabilities" by step, and "auxiliary".
 
         Args:
           num_steps: by default the model's.
@@ -204,37 +181,21 @@ class Babi(Task):
           auxiliary_facts: of how many facts of each story the loss "auxiliary" is computed, in a
             second pass; they are drawn at every update. The loss is easier to learn if it begins
             with few. By default it is computed of whole stories, in the first pass.
-
-        Returns:
-          See `Task.loss`. Outputs also have "probabilities" by step, and in training with this loss
-          "auxiliary" `[examples]`.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.auxiliary_loss and auxiliary:
             if auxiliary_facts:
-                batch = some_facts(
-                    batch, random.uniform([self.config.max_facts], 2), auxiliary_facts
-                )
+                draws = random.uniform([self.config.max_facts], 2)
+                batch = some_facts(batch, draws, auxiliary_facts)
                 _, hidden = self.run(encodings, batch, num_steps)
-            losses["auxiliary"] = self.auxiliary_loss(hidden, batch)
+            word_logits = self.network.node_readout(tf.stack(hidden, axis=1))
+            losses["auxiliary"] = outputs["auxiliary"] = auxiliary_losses(word_logits, batch)
             losses["loss"] += self.config.auxiliary_loss * losses["auxiliary"]
-            outputs["auxiliary"] = losses["auxiliary"]
         return losses, {**outputs, "probabilities": tf.nn.softmax(logits)}
 
-    def auxiliary_loss(self, hidden: list[tf.Tensor], batch: Batch) -> tf.Tensor:
-        """Computes how well each fact's state tells what others say of its topics, `[examples]`.
-
-        Args:
-          hidden: the hidden states of every step, a list of `[nodes, hidden]`.
-        """
-        return auxiliary_losses(self.network.node_readout(tf.stack(hidden, axis=1)), batch)
-
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
-        """Computes accuracies and, in training with `auxiliary_loss`, the loss "auxiliary" by task.
-
-        Accuracies are of the last step, by step `[steps]`, and of the last step by task `[20]`.
-        """
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
+        """Computes accuracies and, in training with `auxiliary_loss`, that loss by task `[20]`."""
         tasks = batch["task"] - 1
         metrics = accuracy_metrics(outputs["correct"], tasks, NUM_TASKS, "task")
         if "auxiliary" in outputs:
@@ -257,7 +218,7 @@ class Babi(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: tf.TensorSpec([None], tf.string) for name in ("story", "question")}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Answers one question about each story, from its last `max_facts` facts.
 
         Args:
@@ -286,21 +247,14 @@ class Babi(Task):
         }
 
     def read_texts(self, story: tf.Tensor, question: tf.Tensor) -> tuple[Batch, tf.Tensor]:
-        """Makes of texts what `make_batch` makes of examples, in one part; positions begin with 0.
-
-        Args:
-          story, question: see `answers`.
-
-        Returns:
-          (the batch, the words that are unknown, strings `[n]`).
-        """
+        """Makes a batch of one bucket of texts, with positions from 0, and the unknown words."""
         vocabulary = tf.constant(self.constants["vocabulary"].tolist())
         size, stories = self.config.max_facts, tf.size(story)
         facts = split_facts(story)[:, -size:]
-        numbers, place = facts.row_lengths(), tf.range(size)[None]
+        numbers, position = facts.row_lengths(), tf.range(size)
         tf.debugging.assert_positive(numbers, "a story has no fact")
-        mask = place < tf.cast(numbers, tf.int32)[:, None]
-        fact = tf.cast(facts.row_starts(), tf.int32)[:, None] + place
+        mask = position < tf.cast(numbers, tf.int32)[:, None]
+        fact = tf.cast(facts.row_starts(), tf.int32)[:, None] + position
         fact_ids, fact_lengths, fact_unknown = token_ids(facts.values, vocabulary)
         question_ids, question_lengths, question_unknown = token_ids(question, vocabulary)
         unknown = tf.concat([facts.with_values(fact_unknown), question_unknown[:, None]], axis=1)
@@ -308,11 +262,12 @@ class Babi(Task):
             "facts": prefix_tree(fact_ids, fact_lengths),
             "questions": prefix_tree(question_ids, question_lengths),
             "fact_of_node": tf.reshape(tf.where(mask, fact, 0), [-1]),
-            "position_of_node": tf.tile(place[0], [stories]),
+            "position_of_node": tf.tile(position, [stories]),
             "question": tf.range(stories),
             "masks": (tf.cast(mask, tf.float32),),
         }
         return batch, joined(unknown)
 
 
+create_task = Babi
 Model.LOSS_OPTIONS, Model.BATCH_OPTIONS = options(Babi.loss), options(Babi.make_batch)

@@ -13,9 +13,6 @@ _LIST_MARK = r"^\s*(?:[#(\[]?[0-9]+[)\]]?[.:]?(?:\s+|$)|[-*•]\s+)"
 def split_facts(stories: tf.Tensor) -> tf.RaggedTensor:
     """Splits stories at marks that end sentences and at ends of lines.
 
-    Args:
-      stories: strings `[stories]`.
-
     Returns:
       The facts that have a word, strings `[stories, (facts)]`, without the numbers of a list.
     """
@@ -56,17 +53,9 @@ def token_ids(
 
 
 def joined(texts: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
-    """Joins the texts of each row, those that are not empty, with a space between them.
-
-    Args:
-      texts: strings `[rows, (texts)]`.
-
-    Returns:
-      Strings `[rows]`.
-    """
-    return tf.strings.strip(
-        tf.strings.regex_replace(tf.strings.reduce_join(texts, -1, separator=" "), " +", " ")
-    )
+    """Joins the texts of each row, those that are not empty, with a space between them."""
+    joint = tf.strings.reduce_join(texts, -1, separator=" ")
+    return tf.strings.strip(tf.strings.regex_replace(joint, " +", " "))
 
 
 def _without_list_mark(sentences):

@@ -13,7 +13,8 @@ from rrn.nn.layers import MLP, Linear
 from rrn.settings import LIST_TOO, Number
 
 SCHEMAS = (("mnist", 1),)
-Multiple = Annotated[int, Field(ge=1, le=1024)]  # of `width`
+# Sizes over the model's `width`.
+Multiples = Annotated[tuple[Annotated[int, Field(ge=1, le=1024)], ...], LIST_TOO]
 
 
 class Model(ModelSettings):
@@ -24,12 +25,8 @@ class Model(ModelSettings):
     input_size: Annotated[int, Field(ge=1, le=4096)] = 28  # the images' height and width
     width: Annotated[int, Field(ge=1, le=1024)] = 32
     kernel_size: Annotated[int, Field(ge=1, le=63)] = 5
-    # Convolutions' channels by block, over width.
-    blocks: Annotated[tuple[Annotated[tuple[Multiple, ...], LIST_TOO], ...], LIST_TOO] = (
-        (1,),
-        (2,),
-    )
-    dense: Annotated[tuple[Multiple, ...], LIST_TOO] = (32,)  # hidden layers' sizes, over width
+    blocks: Annotated[tuple[Multiples, ...], LIST_TOO] = ((1,), (2,))  # channels, over width
+    dense: Multiples = (32,)  # hidden layers' sizes, over width
     dropout: Dropout = 0.5
     kernel_deviation: Number = 0.0  # initially, of a truncated normal distribution; 0: uniform
     initial_bias: Number = 0.0
@@ -49,21 +46,18 @@ class ConvolutionalNetwork(tf.Module):
         self.blocks = []
         for i, multiples in enumerate(config.blocks, 1):
             sizes = [channels, *(config.width * m for m in multiples)]
-            pairs = enumerate(itertools.pairwise(sizes), 1)
-            self.blocks.append(
-                [
-                    Conv2D(*pair, config.kernel_size, compute_dtype=dtype, name=f"conv_{i}_{j}")
-                    for j, pair in pairs
-                ]
-            )
+            block = [
+                Conv2D(*pair, config.kernel_size, compute_dtype=dtype, name=f"conv_{i}_{j}")
+                for j, pair in enumerate(itertools.pairwise(sizes), 1)
+            ]
+            self.blocks.append(block)
             size, channels = -(-size // 2), sizes[-1]
         hidden = [config.width * multiple for multiple in config.dense]
         self.dense = MLP([size**2 * channels, *hidden, num_classes], dtype, name="dense")
         for layer in self.layers():
             if config.kernel_deviation:
-                shape = tf.shape(layer.w)
-                kernel = tf.random.truncated_normal(shape, stddev=config.kernel_deviation)
-                layer.w.assign(kernel)
+                deviation = config.kernel_deviation
+                layer.w.assign(tf.random.truncated_normal(tf.shape(layer.w), stddev=deviation))
             if config.initial_bias:
                 layer.b.assign(tf.fill(layer.b.shape, config.initial_bias))
 
@@ -74,14 +68,11 @@ class ConvolutionalNetwork(tf.Module):
     def __call__(
         self, images: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
     ) -> tf.Tensor:
-        """Runs the network.
+        """Computes logits `[batch, classes]`.
 
         Args:
           images: `[batch, input_size, input_size, channels]`.
           after_relu: a function (x, i) for the i-th hidden dense layer's output, as for dropout.
-
-        Returns:
-          Logits `[batch, classes]`.
         """
         for block in self.blocks:
             for layer in block:

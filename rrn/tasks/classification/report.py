@@ -1,12 +1,10 @@
 """The classification task's results: accuracy by digit."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.figure import Figure
 
 from rrn.pages import Table
-from rrn.tasks.report import Report, Results, group_sizes
+from rrn.tasks.report import Outputs, Report, Results, group_sizes
 from rrn.tasks.task import Arrays
 
 
@@ -16,14 +14,8 @@ class ClassificationReport(Report):
     error = "digits wrong, %"
     group = "digit"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
-        """Computes the accuracy by digit.
-
-        Returns:
-          `accuracy/digit_0` ... `accuracy/digit_9` and `accuracy/all` (percent), `loss`.
-        """
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
+        """Computes `accuracy/digit_0` ... `/digit_9` and `/all` (percent), and `loss`."""
         labels = arrays["label"].numpy()[examples]
         right = 100.0 * (outputs["probabilities"].argmax(-1) == labels)
         metrics = {f"accuracy/digit_{k}": right[labels == k].mean() for k in np.unique(labels)}
@@ -33,9 +25,8 @@ class ClassificationReport(Report):
         return Results(metrics, error, group_sizes=group_sizes(labels))
 
     def table(self, results: Results) -> Table:
-        numbers = results.metrics.items()
         rows = [
-            (name.replace("_", " "), f"{value:.2f}") for name, value in numbers if name != "loss"
+            (n.replace("_", " "), f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"
         ]
         return Table(("", "%"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 

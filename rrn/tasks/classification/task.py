@@ -15,20 +15,15 @@ from rrn.files.data import PreparedData
 from rrn.nn.readout import dropout
 from rrn.tasks.classification.network import ConvolutionalNetwork, Model
 from rrn.tasks.inputs import average_pixel
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable
 
 NUM_CLASSES = 10
 
 
-def create_task(config: Model, data: PreparedData) -> "Classification":
-    """Makes the task, which takes the images' average from the data."""
-    return Classification(config, data)
-
-
 class Classification(Task):
-    """The classification task; see `rrn.tasks.task.Task` for what each method is for."""
+    """The classification task; the images' average is the data's."""
 
     config: Model
     network: ConvolutionalNetwork
@@ -46,11 +41,9 @@ class Classification(Task):
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
-        """Takes images.
+        """Takes "image" `[examples, input_size, input_size, 1]` and "label" `[examples]`.
 
-        Returns:
-          "image" `[examples, input_size, input_size, 1]`: differences from the training split's
-          average, 1 from black to white; "label" `[examples]`.
+        Pixels are differences from the training split's average, 1 from black to white.
         """
         images = self._resized(tf.gather(arrays["image"], examples))
         return {"image": images, "label": tf.gather(arrays["label"], examples)}
@@ -62,21 +55,16 @@ class Classification(Task):
     # Model
 
     def loss(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-        """Computes the cross-entropy.
-
-        Returns:
-          See `Task.loss`. Outputs are "loss" `[examples]` and "probabilities" `[examples,
-          classes]`.
-        """
+        self, encodings: Tensors, batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[Tensors, Tensors]:
+        """Computes the cross-entropy; outputs also have "probabilities" `[examples, classes]`."""
         probabilities = [self.config.dropout] * len(self.config.dense)
         dropped = dropout(probabilities, random if training else None)
         logits = self.network(batch["image"], dropped)
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["label"], logits)
         return {"loss": loss}, {"loss": loss, "probabilities": tf.nn.softmax(logits)}
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         predicted = tf.argmax(outputs["probabilities"], -1, tf.int32)
         right = tf.cast(predicted == batch["label"], tf.float32)
         return {"accuracy": (tf.reduce_sum(right), tf.cast(tf.size(right), tf.float32))}
@@ -89,7 +77,7 @@ class Classification(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, None, None], tf.uint8)}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Classifies digits.
 
         Args:
@@ -99,7 +87,8 @@ class Classification(Task):
           "label": the likeliest digit, int32 `[n]`. "probabilities" of the digits `[n, 10]`.
         """
         probabilities = tf.nn.softmax(self.network(self._resized(inputs["image"]), None))
-        return {
-            "label": tf.argmax(probabilities, -1, tf.int32),
-            "probabilities": probabilities,
-        }
+        label = tf.argmax(probabilities, -1, tf.int32)
+        return {"label": label, "probabilities": probabilities}
+
+
+create_task = Classification

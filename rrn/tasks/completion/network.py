@@ -31,8 +31,8 @@ class Model(ModelSettings):
 class CompletionNetwork(tf.Module):
     """Fills holes: from an image and its mask to the image.
 
-    The layers between are dilated and work at a quarter of the size. Channels are 1, 2 and 4 times
-    `width`; layers that keep the shape make x to (x + ReLU(conv(x))) / √2.
+    The middle layers are dilated and work at a quarter of the size. Channels are 1, 2 and 4 times
+    `width`. Layers that keep the shape compute (x + ReLU(conv(x))) / √2.
     """
 
     def __init__(self, channels: int, config: Model):
@@ -66,14 +66,7 @@ class CompletionNetwork(tf.Module):
         last.assign(tf.zeros_like(last))
 
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        """Completes images.
-
-        Args:
-          images: `[batch, size, size, channels + 1]`.
-
-        Returns:
-          `[batch, size, size, channels]`, float32.
-        """
+        """Maps `[batch, size, size, channels + 1]` to `[batch, size, size, channels]`, float32."""
         first, *layers, last = self.layers
         images = tf.nn.relu(first(images))
         for layer in layers:
@@ -99,14 +92,7 @@ class ImageDiscriminator(tf.Module):
             self.dense = Linear(size**2 * channels, 16 * width, dtype, name="dense")
 
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        """Computes features of images.
-
-        Args:
-          images: `[batch, size, size, channels]`.
-
-        Returns:
-          `[batch, 16 * width]`, float32.
-        """
+        """Maps `[batch, size, size, channels]` to features `[batch, 16 * width]`, float32."""
         for layer in self.layers:
             images = tf.nn.relu(layer(images))
         rows = tf.reshape(images, [-1, self.dense.w.shape[0]])
@@ -124,27 +110,18 @@ class Discriminator(tf.Module):
             self.joint = Linear(2 * 16 * config.width, 1, name="joint")
 
     def __call__(self, images: tf.Tensor, patches: tf.Tensor) -> tf.Tensor:
-        """Judges images.
+        """Computes logits `[batch]` of being real.
 
         Args:
           images: `[batch, size, size, channels]`.
           patches: what is around their holes, `[batch, patch_size, patch_size, channels]`.
-
-        Returns:
-          The logits `[batch]` of being real.
         """
         features = tf.concat([self.whole(images), self.patch(patches)], axis=-1)
         return self.joint(features)[:, 0]
 
 
 class CompletionModules(tf.Module):
-    """The network that completes images, and the discriminator that judges them.
-
-    Args:
-      size: the images' height and width.
-      channels: the number of their channels.
-      config: the experiment's `model`.
-    """
+    """The network that completes images of `size` by `size`, and their discriminator."""
 
     def __init__(self, size: int, channels: int, config: Model):
         super().__init__(name="network")

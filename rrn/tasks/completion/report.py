@@ -1,7 +1,5 @@
 """The completion task's results: how well holes are filled, also without a network; examples."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
@@ -9,7 +7,7 @@ from matplotlib.figure import Figure
 from rrn.pages import Table
 from rrn.tasks.completion.holes import hole_mask
 from rrn.tasks.completion.task import FILLS, Completion
-from rrn.tasks.report import Report, Results
+from rrn.tasks.report import Outputs, Report, Results
 from rrn.tasks.task import Arrays
 
 SHOWN = 6  # examples in the picture
@@ -26,14 +24,10 @@ class CompletionReport(Report):
     task: Completion
     error = "mean squared error in the hole"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
-        """Computes how well the holes are filled.
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
+        """Computes `l1`, `psnr` (dB), those of other fills, `discriminator_accuracy` and `loss`.
 
-        Returns:
-          `l1` and `psnr` (dB, of the mean squared error over all holes), those of the other fills
-          as `l1/...`; `discriminator_accuracy`, `loss`; samples for the picture.
+        The PSNR is that of the mean squared error over all holes.
         """
         images = arrays[self.task.name].numpy().reshape(-1, *self.task.average.shape)
         l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
@@ -84,9 +78,8 @@ class CompletionReport(Report):
         for column, (title, images) in zip(grid.T, columns.items(), strict=True):
             column[0].set_title(title, fontsize=9)
             for axes, image in zip(column, images, strict=True):
-                axes.imshow(
-                    image if image.shape[-1] == 3 else image[..., 0], "gray", vmin=0, vmax=1
-                )
+                image = image if image.shape[-1] == 3 else image[..., 0]
+                axes.imshow(image, "gray", vmin=0, vmax=1)
                 axes.set(xticks=[], yticks=[])  # the frame stays
         return {"completed": figure}
 

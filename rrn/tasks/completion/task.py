@@ -15,7 +15,7 @@ Losses of an example, with x the image, c the completed one, D the discriminator
     full            reconstruction + adversarial_weight discriminator
 
 "full" is one loss for all variables. Where it is minimized, its second term also teaches the
-completion network to make images that can be told from originals; docs/guide/stages.md compares the
+completion network to make images that discriminators recognize; docs/guide/stages.md compares the
 two ways.
 
 Departures from the paper: widths, dilations and adversarial_weight are the config's, and a
@@ -45,7 +45,7 @@ from rrn.tasks.completion.holes import (
     nearest_visible,
 )
 from rrn.tasks.completion.network import CompletionModules, Model
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, module_variables
 
@@ -54,15 +54,8 @@ FILLS = "completed", "average image", "visible average", "nearest visible"
 IMAGES = {("pretty_clevr", 1): "images", ("mnist", 1): "image"}
 
 
-def create_task(config: Model, data: PreparedData) -> "Completion":
-    """Makes the task, which takes the average image from the data."""
-    return Completion(config, data)
-
-
 class Completion(Task):
-    """The completion task; see `rrn.tasks.task.Task` for what each method is for.
-
-    The network's modules are `completion` and `discriminator`.
+    """The completion task; the average image is the data's.
 
     Raises:
       ValueError: the data has no images, or holes and patches do not fit them.
@@ -108,11 +101,7 @@ class Completion(Task):
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
-        """Takes images and draws holes.
-
-        Returns:
-          "image" `[examples, size, size, channels]` in [0, 1]; "hole": see `draw_holes`.
-        """
+        """Takes "image" `[examples, size, size, channels]` in [0, 1]; "hole" is of `draw_holes`."""
         images = tf.gather(arrays[self.name], examples)
         images = tf.reshape(images, [-1, *self.average.shape])
         smallest, largest = (round(share * self.size) for share in self.config.hole)
@@ -122,37 +111,24 @@ class Completion(Task):
     # Model
 
     def complete(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Fills the holes of images, "image" and "hole" of a batch.
-
-        Returns:
-          The images `[examples, size, size, channels]`. In the holes values may be outside of [0,
-          1].
-        """
+        """Fills a batch's "hole" in each "image"; values there may be outside of [0, 1]."""
         image, mask = batch["image"], hole_mask(batch["hole"], self.size)
         seen = tf.concat([tf.where(mask > 0, 0.0, image - self.colour), mask], axis=-1)
         return tf.where(mask > 0, self.colour + self.network.completion(seen), image)
 
     def judge(self, images: tf.Tensor, hole: tf.Tensor) -> tf.Tensor:
-        """Runs the discriminators.
-
-        Args:
-          images: `[examples, size, size, channels]`.
-
-        Returns:
-          The logits of being real, `[examples]`.
-        """
+        """Computes the discriminators' logits `[examples]` of being real."""
         images = images - self.colour
         return self.network.discriminator(images, cut_patches(images, hole, self.config.patch_size))
 
     def loss(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-        """Computes the losses above.
+        self, encodings: Tensors, batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[Tensors, Tensors]:
+        """Computes the losses above; the output "loss" is the reconstruction's.
 
-        Returns:
-          See `Task.loss`. Outputs are "loss" (reconstruction); "l1" and "mse" `[examples, fills]`,
-          of the first of `FILLS` in training and of all in evaluation, values cut to [0, 1];
-          "original_logit" and "completed_logit"; in evaluation "completed", the images, and "hole".
+        Outputs are also "l1" and "mse" `[examples, fills]`, of the first of `FILLS` in training and
+        of all in evaluation, values cut to [0, 1]; "original_logit" and "completed_logit"; in
+        evaluation "completed", the images, and "hole".
         """
         image, hole = batch["image"], batch["hole"]
         completed = self.complete(batch)
@@ -177,18 +153,14 @@ class Completion(Task):
     def simple_fills(
         self, batch: Mapping[str, tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Fills the holes of images without a network.
-
-        Returns:
-          `FILLS` but the first, each of a shape that broadcasts to the images'.
-        """
+        """Makes all `FILLS` but the first, of shapes that broadcast to the images'."""
         image, hole = batch["image"], batch["hole"]
         visible = 1.0 - hole_mask(hole, self.size)
         colour = tf.reduce_sum(image * visible, [1, 2], keepdims=True)
         colour /= tf.reduce_sum(visible, [1, 2], keepdims=True)
         return self.average[None], colour, nearest_visible(image, hole)
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         """Computes "l1" in the hole, and how many images the discriminators judge rightly."""
         count = tf.cast(tf.shape(outputs["l1"])[0], tf.float32)
         right = [outputs["original_logit"] > 0, outputs["completed_logit"] < 0]
@@ -214,15 +186,14 @@ class Completion(Task):
         last, patch = self.size - 1, self.config.patch_size
         return {"image": (0, 1), "hole": ([0, 0, 1, 1], [last, last, patch, patch])}
 
-    def checked(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def checked(self, inputs: Mapping[str, Any]) -> Tensors:
         inputs = super().checked(inputs)
         ends = inputs["hole"][:, :2] + inputs["hole"][:, 2:]
         right = f"Completion.predict: hole must end within the image's {self.size} pixels"
-        assertion = refuse(ends > self.size, right, ends)
-        with tf.control_dependencies([] if assertion is None else [assertion]):
+        with tf.control_dependencies(refuse(ends > self.size, right, ends)):
             return {name: tf.identity(value) for name, value in inputs.items()}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Fills a hole in each image.
 
         Args:
@@ -233,3 +204,6 @@ class Completion(Task):
           "completed": the images with their holes filled, values in [0, 1].
         """
         return {"completed": tf.clip_by_value(self.complete(inputs), 0.0, 1.0)}
+
+
+create_task = Completion

@@ -34,25 +34,16 @@ class Model(ModelSettings):
 
 
 class Question(NamedTuple):
-    """A question, or many: then each part is an array or tensor `[examples]`.
+    """A question, or many: then each field is an array or tensor `[examples]`."""
 
-    Attributes:
-      scene: its number in the split.
-      start: the object from which the jumps go.
-      by_marker: 1 where the start is named by its marker and the answer is a colour, else 0.
-    """
-
-    scene: Any
-    start: Any
+    scene: Any  # its number in the split
+    start: Any  # the object from which the jumps go
     jumps: Any
-    by_marker: Any
+    by_marker: Any  # 1 where the start is named by its marker and the answer is a colour, else 0
 
 
 def question_of(example: Any) -> Question:
-    """Finds what an example asks for, by its number in the split.
-
-    It may be an array or tensor of numbers; the question's parts are then such, too.
-    """
+    """Finds what an example asks for, by its number or their numbers in the split."""
     return Question(
         scene=example // QUESTIONS,
         start=example // (2 * OBJECTS) % OBJECTS,
@@ -67,10 +58,7 @@ OTHERS = all_others(OBJECTS)
 
 
 def one_hot_question(anchor: tf.Tensor, jumps: tf.Tensor) -> tf.Tensor:
-    """Encodes questions, with an anchor and a number of jumps each, as two one-hots in a row.
-
-    They are `[questions, QUESTION_SIZE]`.
-    """
+    """Encodes questions, an anchor and a number of jumps each, `[questions, QUESTION_SIZE]`."""
     return tf.concat([tf.one_hot(anchor, CLASSES), tf.one_hot(jumps, OBJECTS)], axis=-1)
 
 
@@ -95,10 +83,7 @@ class PrettyClevrNetwork(tf.Module):
     def __call__(
         self, batch: Batch, question: tf.Tensor, random: ExampleRandom | None
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """Runs the network.
-
-        Args:
-          question: one-hot anchor and number of jumps `[examples, QUESTION_SIZE]`.
+        """Runs the network on a batch and its one-hot questions.
 
         Returns:
           (logits of the answer `[examples, steps, CLASSES]`, with `auxiliary_loss` those of being
@@ -115,25 +100,22 @@ class PrettyClevrNetwork(tf.Module):
     def hidden_states(
         self, batch: Batch, question: tf.Tensor
     ) -> tuple[RegularGraph, tf.Tensor, list[tf.Tensor]]:
-        """Runs the network without its readout; see a call.
+        """Runs the network without its readout.
 
         Returns:
-          (the graph, the objects' features `[nodes, size]`, the hidden states of every step, a list
-          of `[nodes, hidden]`).
+          (the graph, the objects' features `[nodes, size]`, every step's states `[nodes, hidden]`).
         """
         graph = RegularGraph(OTHERS, tf.shape(batch["objects"])[0])
         objects = tf.reshape(batch["objects"], [-1, OBJECT_SIZE])
-        question = graph.broadcast_globals_to_nodes(question)
-        features = tf.concat([objects, question], axis=-1)
+        features = tf.concat([objects, graph.broadcast_globals_to_nodes(question)], axis=-1)
         edges = batch["distances"][..., None]
         return graph, features, self.rrn(graph, features, self.config.num_steps, edges=edges)
 
 
 class FlatNetwork(tf.Module):
-    """The paper's baseline: an MLP with 4 ReLU layers on objects, distances and question in a row.
+    """The paper's baseline: an MLP with 4 ReLU layers on objects, distances and question.
 
-    The authors' has 64 distances, ours 56: those of objects to themselves, always zero, are left
-    out.
+    The authors' has 64 distances, ours 56: without those of objects to themselves, always zero.
     """
 
     def __init__(self, config: Model):
@@ -146,11 +128,7 @@ class FlatNetwork(tf.Module):
     def __call__(
         self, batch: Batch, question: tf.Tensor, random: ExampleRandom | None
     ) -> tuple[tf.Tensor, None]:
-        """Runs the MLP.
-
-        Returns:
-          (logits of the answer `[examples, 1, CLASSES]`, None).
-        """
+        """Computes (logits of the answer `[examples, 1, CLASSES]`, None)."""
         objects = tf.reshape(batch["objects"], [-1, OBJECTS * OBJECT_SIZE])
         distances = tf.reshape(batch["distances"], [-1, OBJECTS * (OBJECTS - 1)])
         flat = tf.concat([objects, distances, question], axis=-1)

@@ -9,16 +9,12 @@ import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
 
-from rrn.pages import Example, Step
-from rrn.tasks.examples import likeliest, message_strengths
-from rrn.tasks.pretty_clevr.network import (
-    OBJECTS,
-    PrettyClevrNetwork,
-    one_hot_question,
-    question_of,
-)
+from rrn.pages import Example
+from rrn.tasks.examples import answer_steps, message_strengths
+from rrn.tasks.pretty_clevr import network
+from rrn.tasks.pretty_clevr.network import OBJECTS, one_hot_question, question_of
 from rrn.tasks.pretty_clevr.task import PrettyClevr
-from rrn.tasks.report import AccuracyReport, Results
+from rrn.tasks.report import AccuracyReport, Outputs, Results
 from rrn.tasks.task import Arrays, Batch
 
 # Accuracy in percent by jumps, read off the paper's plot (± 1).
@@ -54,9 +50,7 @@ class PrettyClevrReport(AccuracyReport):
     def group_name(self, group: int) -> str:
         return f"{group} jump{'' if group == 1 else 's'}"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         """Adds samples for the gallery: a question of each number of jumps."""
         jumps, random = question_of(examples).jumps, np.random.default_rng(0)
         shown = [random.choice(np.flatnonzero(jumps == k)) for k in np.unique(jumps)]
@@ -74,38 +68,33 @@ class PrettyClevrReport(AccuracyReport):
 
     def look(self, batch: Batch) -> Any:
         """Returns the classes' probabilities `[examples, steps, classes]`, objects' strengths."""
-        network = self.task.network
+        modules = self.task.network
         question = one_hot_question(batch["anchor"], batch["jumps"])
-        logits, _ = network(batch, question, None)
-        strengths = None  # the MLP sends no messages
-        if isinstance(network, PrettyClevrNetwork):
-            graph, features, hidden = network.hidden_states(batch, question)
+        logits, _ = modules(batch, question, None)
+        strengths = np.zeros([1, 0])  # the MLP sends no messages
+        if isinstance(modules, network.PrettyClevrNetwork):
+            graph, features, hidden = modules.hidden_states(batch, question)
             edges = tf.reshape(batch["distances"], [-1, 1])
-            strengths = message_strengths(network.rrn, graph, features, hidden, edges)
+            strengths = message_strengths(modules.rrn, graph, features, hidden, edges)
         return tf.nn.softmax(logits).numpy(), strengths
 
     def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
-        """Shows a question, and the objects in the order of the nodes."""
         probabilities, strengths = looked
         words = [name.replace("_", " ") for name in self.task.names]
         jumps, anchor = int(batch["jumps"][row]), int(batch["anchor"][row])
         answer, nodes = int(batch["answers"][row, jumps]), slice(OBJECTS * row, OBJECTS * (row + 1))
-        by_step = [()] * len(probabilities[row]) if strengths is None else strengths[:, nodes]
+        asked = "marker" if anchor < OBJECTS else "colour"
         lines = []
         for object_ in batch["objects"][row].numpy():
             (x, y), (colour, marker) = object_[:2], np.flatnonzero(object_[2:])
             lines.append(f"{words[colour]} {words[marker]} at {x:.2f}, {y:.2f}")
         return Example(
             title=self.group_name(jumps),
-            question=f"{self.group_name(jumps)} from {words[anchor]}: which "
-            f"{'marker' if anchor < OBJECTS else 'colour'}?",
+            question=f"{self.group_name(jumps)} from {words[anchor]}: which {asked}?",
             right=words[answer],
             right_probabilities=probabilities[row, :, answer],
             lines=lines,
-            steps=[
-                Step(answers=likeliest(p, words), strengths=s)
-                for p, s in zip(probabilities[row], by_step, strict=True)
-            ],
+            steps=answer_steps(probabilities[row], words, strengths[:, nodes]),
         )
 
 
@@ -113,12 +102,7 @@ create_report = PrettyClevrReport
 
 
 def draw_gallery(samples: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:
-    """Draws scenes, each with a question, the walk to its answer, and the answer at every step.
-
-    Args:
-      samples: those of `results`, each array by question.
-      names: the classes in words.
-    """
+    """Draws scenes of the samples with their questions, walks, and answers at every step."""
     lines = 1 + samples["predicted"].shape[1]
     figure = Figure(figsize=(11, 2 * (2.8 + 0.2 * lines)), layout="constrained")
     grid = figure.subplots(4, 4, height_ratios=2 * [2.8, 0.2 * lines])  # scenes, answers, ...

@@ -1,9 +1,9 @@
 """Pretty-CLEVR: from object to nearest object, as many jumps as asked (Palm et al. 2018, 3.3).
 
-The eight objects of a scene are the nodes, and each hears the seven others. An object's features
-are its position, colour and marker, and the question: the anchor (a colour or a marker) and the
-number of jumps; an edge's feature is the distance. The answer, a marker or a colour, is read from
-the sum of the nodes at every step.
+The eight objects of a scene are the nodes, and each receives from the seven others. An object's
+features are its position, colour and marker, and the question: the anchor (a colour or a marker)
+and the number of jumps; an edge's feature is the distance. The answer, a marker or a colour, is
+read from the sum of the nodes at every step.
 """
 
 import math
@@ -18,6 +18,7 @@ from rrn.files.data import PreparedData
 from rrn.nn.readout import accuracy_metrics, answer_losses
 from rrn.tasks.checks import Range
 from rrn.tasks.pretty_clevr.network import (
+    CLASSES,
     OBJECTS,
     OTHERS,
     QUESTIONS,
@@ -27,7 +28,7 @@ from rrn.tasks.pretty_clevr.network import (
     one_hot_question,
     question_of,
 )
-from rrn.tasks.task import Arrays, Batch, Pair, Task, options
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable
 
@@ -50,9 +51,6 @@ class PrettyClevr(Task):
 
     Args:
       names: the classes in words, colours and then markers.
-
-    Raises:
-      ValueError: no such network, or a loss on nodes without nodes.
     """
 
     config: Model
@@ -79,7 +77,7 @@ class PrettyClevr(Task):
     ) -> Batch:
         """Makes scenes and questions.
 
-        In training the scene is turned by any angle and scaled by 2^u, u in [-1, 1), about the
+        In training the scene is rotated by any angle and scaled by 2^u, u in [-1, 1), about the
         middle of the unit square. With `markers_in_order` the object with marker k is the k-th, as
         in the authors' data, else objects come in the file's order.
 
@@ -90,7 +88,7 @@ class PrettyClevr(Task):
         scene, start, jumps, by_marker = question_of(examples)
         positions = tf.gather(arrays["positions"], scene)
         if training:
-            positions = _turn_and_scale(positions, random)
+            positions = _rotate_and_scale(positions, random)
         colours, markers = tf.gather(arrays["colours"], scene), tf.gather(arrays["markers"], scene)
         walk = tf.cast(tf.gather_nd(arrays["order"], tf.stack([scene, start], 1)), tf.int32)
         names = tf.stack([colours, OBJECTS + markers], axis=1)  # [examples, 2, objects]
@@ -117,22 +115,19 @@ class PrettyClevr(Task):
 
     def loss(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         batch: Batch,
         random: ExampleRandom,
         training: bool,
         num_jumps: Annotated[int, Field(ge=1, le=OBJECTS)] = OBJECTS,
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+    ) -> tuple[Tensors, Tensors]:
         """Computes the cross-entropy of the answer, its mean over all steps.
 
         Training adds `auxiliary_loss` times the cross-entropy of finding the answer's object among
-        the eight. No question names that object, but the answer tells which it is.
+        the eight. No question names that object, but the answer says which it is.
 
         Args:
           num_jumps: how many numbers of jumps are asked for, from 0 on.
-
-        Returns:
-          See `Task.loss`. Outputs also have each question's "jumps".
         """
         jumps = batch["jumps"] % num_jumps
         answer = tf.gather(batch["answers"], jumps, batch_dims=1)
@@ -147,13 +142,12 @@ class PrettyClevr(Task):
             losses["loss"] += self.config.auxiliary_loss * tf.reduce_mean(node_losses, axis=1)
         return losses, {**outputs, "jumps": jumps}
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         return accuracy_metrics(outputs["correct"], outputs["jumps"], OBJECTS, "jumps")
 
     def training_only(self) -> list[Variable]:
-        network = self.network
-        if isinstance(network, PrettyClevrNetwork) and self.config.auxiliary_loss:
-            return [network.node_kernel]
+        if isinstance(self.network, PrettyClevrNetwork) and self.config.auxiliary_loss:
+            return [self.network.node_kernel]
         return []
 
     # Answers
@@ -168,11 +162,10 @@ class PrettyClevr(Task):
         }
 
     def ranges(self) -> dict[str, Range]:
-        highest = OBJECTS - 1
-        numbers = dict.fromkeys(("colours", "markers", "jumps"), (0, highest))
-        return {"positions": (0, 1), **numbers, "anchor": (0, OBJECTS + highest)}
+        numbers = dict.fromkeys(("colours", "markers", "jumps"), (0, OBJECTS - 1))
+        return {"positions": (0, 1), **numbers, "anchor": (0, CLASSES - 1)}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Answers one question about each scene.
 
         Args:
@@ -195,8 +188,8 @@ class PrettyClevr(Task):
 Model.LOSS_OPTIONS = options(PrettyClevr.loss)
 
 
-def _turn_and_scale(positions, random):
-    """Positions `[scenes, 8, 2]` turned and scaled about (0.5, 0.5)."""
+def _rotate_and_scale(positions, random):
+    """Positions `[scenes, 8, 2]`, rotated and scaled about (0.5, 0.5)."""
     angle = 2.0 * math.pi * random.uniform([], 0)
     scale = 2.0 ** (2.0 * random.uniform([], 1) - 1.0)
     cos, sin = scale * tf.cos(angle), scale * tf.sin(angle)

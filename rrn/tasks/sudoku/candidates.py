@@ -1,10 +1,10 @@
 """Sudoku's network over candidates, which knows no digit, row or column by name.
 
-A board's nodes are its candidates, a digit in a cell each: 729. A candidate hears those of its four
-units; see `rrn.tasks.sudoku.unit_sums`. All that it is given of the puzzle is whether its cell is
-blank, has its digit, or has another one. So a board that is turned or relabelled gives the same
-answers, turned and relabelled: what augmentation has to teach the network over cells, this one has
-by construction. And the same weights take boards of other sizes.
+A board's nodes are its candidates, a digit in a cell each: 729. A candidate receives from those of
+its four units; see `rrn.tasks.sudoku.unit_sums`. Its only feature is whether its cell is blank, has
+its digit, or has another one. So a board with permuted digits, rows or columns gives the same
+answers, permuted: what augmentation has to teach the network over cells, this one has by
+construction. And the same weights take boards of other sizes.
 """
 
 import numpy as np
@@ -26,11 +26,7 @@ NEVER = -100.0  # the logit of digit 0, which is no answer
 
 
 def num_digits(num_cells: int) -> int:
-    """Computes the number of digits of a board with so many cells.
-
-    Raises:
-      ValueError: there are no such boards.
-    """
+    """Computes the number of digits of a board; ValueError: there is none with `num_cells`."""
     digits = round(num_cells**0.5)
     if digits**2 != num_cells or digits not in BOXES:
         sizes = ", ".join(str(n * n) for n in BOXES)
@@ -39,11 +35,9 @@ def num_digits(num_cells: int) -> int:
 
 
 def unit_neighbours(digits: int) -> np.ndarray:
-    """Lists whom each candidate hears.
+    """Lists the candidates of each one's row, column, box and cell, `[digits**3, 4 * digits]`.
 
-    Returns:
-      The candidates of its row, of its column, of its box and of its cell, integers
-      `[digits**3, 4 * digits]`. Candidates are numbered by digit, then by row, then by column.
+    Candidates are numbered by digit, then by row, then by column.
     """
     height, width = BOXES[digits]
     shape = [digits, digits // height, height, digits // width, width]
@@ -71,13 +65,13 @@ class CandidateEncoder(tf.Module):
 
 
 class UnitMessages(Aggregation):
-    """What a candidate hears of its units, for each kind of them: lines, boxes, cells.
+    """What a candidate receives from its units, by their kind: lines, boxes, cells.
 
         [Σ_row relu(s_i + r_j) + Σ_column relu(s_i + r_j), Σ_box relu(...), Σ_cell relu(...)]
 
-    s and r are linear in the states, and others for each kind; rows and columns have the same. The
-    last layers of these three message functions are linear, as is the first of the node update, to
-    which they are left.
+    s and r are linear in the states, with other weights for each kind; rows and columns share
+    theirs. The last layers of these three message functions would be linear, as the first of the
+    node update is, so that it takes their place.
     """
 
     def __init__(self, size: int, compute_dtype: tf.DType | str):
@@ -107,8 +101,7 @@ class UnitMessages(Aggregation):
             unit_sums(box_s, box_r, BOX),
             unit_sums(cell_s, cell_r, CELL),
         ]
-        rows = [tf.reshape(part, [-1, part.shape[-1]]) for part in sums]
-        return tf.concat(rows, axis=-1)
+        return tf.concat([tf.reshape(part, [-1, part.shape[-1]]) for part in sums], axis=-1)
 
 
 class CandidateNetwork(tf.Module):

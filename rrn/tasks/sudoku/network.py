@@ -1,40 +1,24 @@
 """Sudoku's settings, and the paper's network over cells: embeddings, network, readout."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import tensorflow as tf
-from pydantic import Field
 
 from rrn.config import ModelSettings, Size, Steps
 from rrn.data_prep.sudoku.puzzles import UNITS
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.layers import Embedding, Linear
 from rrn.nn.network import RecurrentRelationalNetwork
-from rrn.settings import Settings
 from rrn.variables.reading import read
 
 SCHEMAS = (("sudoku", 1),)
-
-
-class LossOptions(Settings):
-    """What a stage may give to `loss`."""
-
-    num_steps: Steps | None = None  # of a segment; by default the model's
-
-
-class BatchOptions(Settings):
-    """What a stage may give to `make_batch`."""
-
-    revealed: Annotated[int, Field(ge=0, le=64)] = 0  # further cells, at most, in training
 
 
 class Model(ModelSettings):
     """The network on a board; the defaults are the paper's."""
 
     TASK: ClassVar = "sudoku"
-    LOSS_OPTIONS: ClassVar = LossOptions
-    BATCH_OPTIONS: ClassVar = BatchOptions
 
     nodes: Literal["cells", "candidates"] = "cells"  # candidates are digits in cells
     embedding_size: Size = 16
@@ -81,7 +65,7 @@ class CellNetwork(tf.Module):
         self.readout = Linear(config.hidden_size, 10, name="readout")
 
     def num_nodes(self, num_cells: int) -> int:
-        """One node for each cell."""
+        """Gives the number of nodes: one for each cell."""
         return num_cells
 
     def graph(self, puzzle: tf.Tensor) -> RegularGraph:
@@ -92,9 +76,9 @@ class CellNetwork(tf.Module):
         """Looks up the cells' digits, rows and columns, `[boards * 81, 3 * embedding_size]`."""
         boards = puzzle.shape[0] or tf.shape(puzzle)[0]
         row, column = np.divmod(np.arange(81), 9)
-        places = [tf.gather(tables["row"], row), tf.gather(tables["column"], column)]
+        of_cells = [tf.gather(tables["row"], row), tf.gather(tables["column"], column)]
         digits = tf.gather(tables["digit"], tf.reshape(puzzle, [-1]))
-        by_board = tf.tile(tf.concat(places, -1), tf.stack([boards, 1]))
+        by_board = tf.tile(tf.concat(of_cells, -1), tf.stack([boards, 1]))
         return tf.concat([digits, by_board], axis=-1)
 
     def logits(self, hidden: tf.Tensor, num_cells: int) -> tf.Tensor:

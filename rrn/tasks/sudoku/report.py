@@ -1,7 +1,6 @@
 """Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -9,8 +8,8 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from rrn.pages import Example, Step, Table
-from rrn.tasks.report import Report, Results, results_by_step
-from rrn.tasks.sudoku.marks import belief_marks, board_marks
+from rrn.tasks.report import Outputs, Report, Results, results_by_step
+from rrn.tasks.sudoku.drawing import belief_marks, board_marks
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.tasks.task import Arrays, Batch
 
@@ -36,15 +35,11 @@ class SudokuReport(Report):
     def group_name(self, group: int) -> str:
         return f"{group} givens"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
-        """Computes how many boards and cells are solved, by givens.
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
+        """Computes `board_accuracy/17` ... `/all`, `cell_accuracy/...` (percent) and `loss`.
 
-        Returns:
-          By step `board_accuracy/17` ... `/34`, `/all`, `cell_accuracy/...` (percent), `loss`;
-          `sure/boards`, the percentage of boards of which every digit has a probability of at least
-          `SURE`, and `sure/wrong`, the percentage of these that are wrong.
+        `sure/boards` is the percentage of boards of which every digit has a probability of at least
+        `SURE`, and `sure/wrong` the percentage of these that are wrong.
         """
         givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
         by_step, levels = {}, np.unique(givens).tolist()
@@ -54,9 +49,8 @@ class SudokuReport(Report):
             by_step[f"{name}_accuracy/all"] = 100.0 * right.mean(axis=0)
         sure = outputs["confidence"] >= SURE
         by_step["sure/boards"] = 100.0 * sure.mean(axis=0)
-        by_step["sure/wrong"] = (
-            100.0 * (sure & (cells < 81.0)).sum(axis=0) / np.maximum(sure.sum(axis=0), 1)
-        )
+        wrong = (sure & (cells < 81.0)).sum(axis=0)
+        by_step["sure/wrong"] = 100.0 * wrong / np.maximum(sure.sum(axis=0), 1)
         by_step["loss"] = outputs["loss"].mean(axis=0)
         unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
         error = 100.0 - by_step["board_accuracy/all"][-1]
@@ -82,12 +76,8 @@ class SudokuReport(Report):
             f"{wrong:.2f} % of these are wrong"
         ]
         notes += [OTHERS] if results.samples["as_the_papers"] else []
-        headings = (
-            "boards solved, %; givens:",
-            *(f"step {step}" for step in steps),
-            "cells right, %",
-        )
-        return Table(headings, rows, notes)
+        headings = "boards solved, %; givens:", *(f"step {step}" for step in steps)
+        return Table((*headings, "cells right, %"), rows, notes)
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """Draws the boards solved.
@@ -109,9 +99,8 @@ class SudokuReport(Report):
         if paper and results.samples["as_the_papers"]:
             solved = [PAPER[step] for step in paper]
             axes.plot(paper, solved, "D", color="C3", clip_on=False, label="paper, 17")
-        axes.set(
-            xlabel="step", ylabel="boards solved, %", xlim=(1, max(steps[-1], 2)), ylim=(0, 101)
-        )
+        axes.set(xlabel="step", ylabel="boards solved, %")
+        axes.set(xlim=(1, max(steps[-1], 2)), ylim=(0, 101))
         axes.legend(title="givens", fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
         heat = Figure(figsize=(8, 4.5), layout="constrained")

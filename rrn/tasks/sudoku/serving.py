@@ -11,9 +11,8 @@ import numpy as np
 
 from rrn.data_prep.sudoku.reading import read_puzzles
 from rrn.data_prep.sudoku.solver import count_solutions
-from rrn.pages import Example, Step, render
-from rrn.pages.rendering import as_json
-from rrn.tasks.sudoku.marks import belief_marks, board_marks
+from rrn.pages import Example, Step, as_json, render
+from rrn.tasks.sudoku.drawing import belief_marks, board_marks
 from rrn.tasks.sudoku.solving import is_solution, likeliest, verdict
 
 ADDRESS = "127.0.0.1"
@@ -23,8 +22,7 @@ MOST_SHOWN = 100  # steps, evenly spaced
 def answer(puzzle: np.ndarray, beliefs: np.ndarray) -> str:
     """Shows how a puzzle `[81]` is solved, by its digits' probabilities `[81, steps, 10]`.
 
-    Returns:
-      JSON: "says", a sentence; "solution", its 81 digits; "examples" for the page's player.
+    In JSON: "says", a sentence; "solution", its 81 digits; "examples" for the page's player.
     """
     count = beliefs.shape[1]
     shown = np.linspace(0, count - 1, min(count, MOST_SHOWN)).round().astype(int)

@@ -85,13 +85,10 @@ def is_solution(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
 
 
 def likeliest(beliefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Takes the likeliest digit of every cell, but never 0, which stands for a blank.
-
-    Args:
-      beliefs: the digits' probabilities `[n, 81, 10]`.
+    """Takes the likeliest digit 1 to 9 of every cell, by probabilities `[n, 81, 10]`.
 
     Returns:
-      (digits 1 to 9, their probabilities), `[n, 81]` each.
+      (digits, their probabilities), `[n, 81]` each.
     """
     digits = beliefs[..., 1:].argmax(axis=-1) + 1
     confidence = np.take_along_axis(beliefs, digits[..., None], axis=-1)[..., 0]

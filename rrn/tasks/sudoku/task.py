@@ -1,24 +1,26 @@
 """Sudoku: the missing digits of a board, by a network over its cells (Palm et al. 2018).
 
-The 81 cells are the nodes; each hears the 20 others of its row, column and box. A cell's features
-are three embeddings: of its digit (blank is digit 0), its row and its column. From every cell's
-state a linear layer reads ten logits, digits 0 to 9, at every step; 0 is never the answer. Loss and
-accuracy count all 81 cells: the network must repeat the givens, too. With `nodes="candidates"` the
-network is another one; see `rrn.tasks.sudoku.candidates`.
+The 81 cells are the nodes; each receives from the 20 others of its row, column and box. A cell's
+features are three embeddings: of its digit (blank is digit 0), its row and its column. From every
+cell's state a linear layer reads ten logits, digits 0 to 9, at every step; 0 is never the answer.
+Loss and accuracy count all 81 cells: the network must repeat the givens, too. With
+`nodes="candidates"` the network is another one; see `rrn.tasks.sudoku.candidates`.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
+from rrn.config import Steps
 from rrn.files.data import PreparedData
 from rrn.nn.graphs import RegularGraph
 from rrn.nn.network import RecurrentState
 from rrn.tasks.checks import Range
 from rrn.tasks.sudoku.candidates import CandidateEncoder, CandidateNetwork
 from rrn.tasks.sudoku.network import CellEncoder, CellNetwork, Model
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors, options
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import Variable, reading_scope
 from rrn.variables.sharded import known_size
@@ -34,23 +36,17 @@ def create_task(config: Model, data: PreparedData) -> "Sudoku":
     return Sudoku(config)
 
 
-def random_relabelling(random: ExampleRandom) -> tf.Tensor:
-    """Draws another digit for each, all permutations equally likely; 0 stays 0.
-
-    They are integers `[examples, 10]`.
-    """
+def random_digits(random: ExampleRandom) -> tf.Tensor:
+    """Draws a permutation of the digits, integers `[examples, 10]`; 0 stays 0."""
     order = tf.argsort(random.uniform([9], 0))
     return tf.pad(order + 1, [[0, 0], [1, 0]])
 
 
 def random_symmetry(random: ExampleRandom) -> tf.Tensor:
-    """Draws a symmetry of the grid; all are equally likely.
+    """Draws a symmetry of the grid: the cell that replaces each one, integers `[examples, 81]`.
 
-    The symmetries are the transpose, permutations of the bands, of the rows within each band, of
-    the stacks, and of the columns within each stack.
-
-    Returns:
-      The cell that comes to each place, integers `[examples, 81]`.
+    All are equally likely: the transpose, permutations of the bands, of the rows within each band,
+    of the stacks, and of the columns within each stack.
     """
     order = tf.argsort(random.uniform([2, 4, 3], 1))  # [examples, rows or columns, ...]
     lines = 3 * order[:, :, 0, :, None] + order[:, :, 1:]
@@ -61,15 +57,11 @@ def random_symmetry(random: ExampleRandom) -> tf.Tensor:
 
 
 def reveal(puzzle: tf.Tensor, solution: tf.Tensor, random: ExampleRandom, most: int) -> tf.Tensor:
-    """Fills in 0 to `most` blanks of each board, all numbers and all blanks equally likely.
-
-    Args:
-      puzzle, solution: digits `[examples, 81]`.
-    """
+    """Fills in 0 to `most` blanks of each board, all numbers and all blanks equally likely."""
     number = tf.cast(random.uniform([1], 3) * (most + 1), tf.int32)
     draws = tf.where(puzzle == 0, random.uniform([known_size(puzzle, 1)], 4), 2.0)
-    place = tf.argsort(tf.argsort(draws))
-    return tf.where((place < number) & (puzzle == 0), solution, puzzle)
+    rank = tf.argsort(tf.argsort(draws))
+    return tf.where((rank < number) & (puzzle == 0), solution, puzzle)
 
 
 class Sudoku(Task):
@@ -98,15 +90,12 @@ class Sudoku(Task):
         examples: tf.Tensor,
         random: ExampleRandom,
         training: bool,
-        revealed: int = 0,
+        revealed: Annotated[int, Field(ge=0, le=64)] = 0,
     ) -> Batch:
-        """Takes the boards; training may change them.
+        """Takes "puzzle" and "solution", digits `[examples, 81]`; training may change both alike.
 
         Args:
           revealed: how many further cells of a board training reveals at most.
-
-        Returns:
-          "puzzle" and "solution", digits `[examples, 81]` each, changed alike.
         """
         batch = {name: tf.gather(arrays[name], examples) for name in ("puzzle", "solution")}
         if training and revealed:
@@ -115,24 +104,24 @@ class Sudoku(Task):
             cells = random_symmetry(random)
             batch = {name: tf.gather(board, cells, batch_dims=1) for name, board in batch.items()}
         if training and self.config.augment_digits:
-            digits = random_relabelling(random)
+            digits = random_digits(random)
             batch = {name: tf.gather(digits, board, batch_dims=1) for name, board in batch.items()}
         return batch
 
     # Model
 
-    def encode(self, batch: Batch) -> dict[str, tf.Tensor]:
+    def encode(self, batch: Batch) -> Tensors:
         """Reads the tables, which are looked up where the network runs: only few rows move so."""
         return self.encoder.tables()
 
     def initial_state(self, num_examples: int | tf.Tensor, num_cells: int = 81) -> RecurrentState:
-        """Makes the network's state of boards that have made no step, `[examples, nodes, ...]`."""
+        """Makes the boards' state before the first step, `[examples, nodes, ...]`."""
         nodes = self.network.num_nodes(num_cells)
         return _by_board(self.network.rrn.initial_state(nodes * num_examples), nodes)
 
     def logits(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         puzzle: tf.Tensor | np.ndarray,
         num_steps: int,
         state: RecurrentState | None = None,
@@ -140,8 +129,7 @@ class Sudoku(Task):
         """Computes the logits of all digits at every step.
 
         Args:
-          puzzle: digits `[examples, cells]`, 0 for a blank. The network over cells takes 81 cells
-            alone.
+          puzzle: digits `[examples, cells]`, 0 for a blank. The network over cells takes 81.
           state: the boards' before the first step, None for `initial_state`.
 
         Returns:
@@ -166,24 +154,23 @@ class Sudoku(Task):
 
     def loss(
         self,
-        encodings: dict[str, tf.Tensor],
+        encodings: Tensors,
         batch: Batch,
         random: ExampleRandom,
         training: bool,
-        num_steps: int | None = None,
+        num_steps: Steps | None = None,
         state: RecurrentState | None = None,
-    ) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    ) -> tuple[Tensors, dict[str, Any]]:
         """Computes the cross-entropy, its mean over all cells and steps.
+
+        Outputs also have "cells_correct" (of 81) by step; in evaluation "confidence" by step, the
+        probability of the least certain cell's digit; with `state` the boards' "state" after this
+        segment, and whether they are "solved".
 
         Args:
           num_steps: if not given, the config's `num_steps` in training and `evaluation_steps` in
             evaluation.
-          state: of boards that go on from an earlier segment.
-
-        Returns:
-          See `Task.loss`. Outputs are "loss" and "cells_correct" (of 81) by step; in evaluation
-          also "confidence" by step, the probability of the least certain cell's digit. With `state`
-          they also have the boards' "state" after this segment, and whether they are "solved".
+          state: of boards that continue from an earlier segment.
         """
         config = self.config
         num_steps = num_steps or (config.num_steps if training else config.evaluation_steps)
@@ -198,11 +185,10 @@ class Sudoku(Task):
             likeliest = tf.reduce_max(tf.nn.softmax(logits), axis=-1)
             outputs["confidence"] = tf.reduce_min(likeliest, axis=1)
         if state is not None:
-            solved = cells_correct[:, -1] == 81.0
-            outputs.update(state=state_after, solved=solved)
+            outputs.update(state=state_after, solved=cells_correct[:, -1] == 81.0)
         return {"loss": tf.reduce_mean(losses, axis=1)}, outputs
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         """Computes of the last step "accuracy", the share of cells right, and "board_accuracy"."""
         cells = outputs["cells_correct"][:, -1]
         examples = tf.reduce_sum(tf.ones_like(cells))
@@ -219,7 +205,7 @@ class Sudoku(Task):
     def ranges(self) -> dict[str, Range]:
         return {"puzzle": (0, 9)}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Makes `evaluation_steps` steps.
 
         Args:
@@ -244,6 +230,9 @@ class Sudoku(Task):
 
     def regularized(self) -> list[Variable]:
         return [layer.w for mlp in self.network.rrn.mlps() for layer in mlp.layers]
+
+
+Model.LOSS_OPTIONS, Model.BATCH_OPTIONS = options(Sudoku.loss), options(Sudoku.make_batch)
 
 
 def _by_board(state, nodes):

@@ -2,7 +2,7 @@
 
 A candidate, a digit in a cell, belongs to four units, in each of which exactly one candidate is
 true: its digit in its row, its digit in its column, its digit in its box, and the digits of its
-cell. Of a unit it hears
+cell. From a unit it receives
 
     y_j = Σ_i relu(s_i + r_j)
 
@@ -28,12 +28,7 @@ Axes = tuple[int, ...]
 
 
 def unit_sums(senders: tf.Tensor, receivers: tf.Tensor, units: Axes) -> tf.Tensor:
-    """Computes y, of the shape and type of s and r.
-
-    Args:
-      senders, receivers: the s_i and the r_j.
-      units: `ROW`, `COLUMN`, `BOX` or `CELL`.
-    """
+    """Computes the y of the senders' s and the receivers' r, of the same shape and type."""
 
     @custom_gradient
     def sums(senders, receivers):
@@ -64,10 +59,8 @@ def _gradients(senders, receivers, dy, units):
 
 def _each(values: tf.Tensor, units: Axes) -> Iterator[tf.Tensor]:
     """The first candidates of all units, then the second ones, and so on: each of size 1 there."""
-    for places in itertools.product(*(range(known_size(values, axis)) for axis in units)):
-        of_axis = dict(zip(units, places, strict=True))
-        index = [
-            slice(of_axis[axis], of_axis[axis] + 1) if axis in of_axis else slice(None)
-            for axis in range(values.shape.rank)
-        ]
-        yield values[tuple(index)]
+    for indices in itertools.product(*(range(known_size(values, axis)) for axis in units)):
+        slices = [slice(None)] * values.shape.rank
+        for axis, index in zip(units, indices, strict=True):
+            slices[axis] = slice(index, index + 1)
+        yield values[tuple(slices)]

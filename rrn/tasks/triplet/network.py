@@ -17,8 +17,7 @@ class Model(ModelSettings):
 
     TASK: ClassVar = "triplet"
 
-    # Channels of the first convolution; the second has twice as many.
-    width: Annotated[int, Field(ge=1, le=1024)] = 16
+    width: Annotated[int, Field(ge=1, le=1024)] = 16  # channels; the second layer has twice as many
     embedding_size: Size = 32
     margin: Annotated[float, Field(ge=0, le=2)] = 0.5  # of a difference of cosines
 
@@ -40,14 +39,7 @@ class EmbeddingNetwork(tf.Module):
         self.linear = Linear(pixels * 2 * width, config.embedding_size, dtype, name="linear")
 
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        """Embeds images.
-
-        Args:
-          images: `[batch, image_size, image_size, 1]`.
-
-        Returns:
-          `[batch, embedding_size]`, float32.
-        """
+        """Maps `[batch, image_size, image_size, 1]` to `[batch, embedding_size]`, float32."""
         for layer in self.convolutions:
             images = tf.nn.relu(layer(images))
         rows = tf.reshape(images, [-1, self.linear.w.shape[0]])

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rrn.pages import Table
-from rrn.tasks.report import Report, Results, group_sizes
+from rrn.tasks.report import Outputs, Report, Results, group_sizes
 from rrn.tasks.task import Arrays
 
 NEAREST = 10  # images that are looked at for every query
@@ -20,13 +20,11 @@ class TripletReport(Report):
     error = "nearest images of other digits, %"
     group = "digit"
 
-    def results(
-        self, arrays: Arrays, examples: np.ndarray, outputs: Mapping[str, np.ndarray]
-    ) -> Results:
+    def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         """Computes how well images are retrieved among the evaluated ones.
 
         Each image is a query, and the others are ranked by their embeddings' products with its own.
-        Queries without another image of their digit count for the last two figures alone.
+        Queries without another image of their digit count for the last two metrics alone.
 
         Returns:
           `nearest/digit_0` ... and `nearest/all`: percent of the queries whose nearest image shows
@@ -61,14 +59,11 @@ class TripletReport(Report):
             "ten_nearest": "of the ten nearest images, %",
             "closer": "the match is nearer than the other, %",
         }
-        for name in results.metrics:
-            if name.startswith("nearest/digit_"):
-                words[name] = f"  digit {name[-1]}"
-        rows = [(words[n], f"{v:.2f}") for n, v in results.metrics.items() if n != "loss"]
+        shown = [(n, v) for n, v in results.metrics.items() if n != "loss"]
+        rows = [(words.get(n, f"  digit {n[-1]}"), f"{v:.2f}") for n, v in shown]
         return Table(("", "value"), [*rows, ("loss", f"{results.metrics['loss']:.4f}")])
 
     def figures(self, results: Results) -> dict[str, Figure]:
-        """Draws the `embedding` and what is `retrieved`."""
         return {
             "embedding": draw_embeddings(results.samples["embedding"], results.samples["label"]),
             "retrieved": draw_retrieved(results.samples),
@@ -79,14 +74,9 @@ create_report = TripletReport
 
 
 def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
-    """Finds the rows with the largest products with each row, but for the row itself.
+    """Finds the `number` other rows with the largest products with each row.
 
-    Args:
-      embeddings: `[images, size]`.
-      number: how many to find, fewer than there are images.
-
-    Returns:
-      Integers `[images, number]`, the nearest one first.
+    From embeddings `[images, size]` to integers `[images, number]`, the nearest one first.
     """
     found = np.zeros([len(embeddings), number], int)
     for first in range(0, len(embeddings), BLOCK):
@@ -100,20 +90,15 @@ def nearest(embeddings: np.ndarray, number: int) -> np.ndarray:
 
 
 def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> Figure:
-    """Draws two projections: on the first and second, and on the third and fourth principal axis.
-
-    Args:
-      embeddings: `[images, size]`.
-      labels: the digits `[images]`; each has a colour.
-    """
+    """Draws embeddings `[images, size]` on principal axes 1 and 2, and 3 and 4, by digit."""
     centred = embeddings - embeddings.mean(axis=0)
     _, _, axes_ = np.linalg.svd(centred, full_matrices=False)
-    places = centred @ axes_[:4].T
+    projected = centred @ axes_[:4].T
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     panels = figure.subplots(1, 2)
     for i, axes in enumerate(panels):
         for digit in np.unique(labels):
-            points = places[labels == digit, 2 * i : 2 * i + 2]
+            points = projected[labels == digit, 2 * i : 2 * i + 2]
             axes.scatter(*points.T, s=2, color=f"C{digit}", label=digit)
         axes.set(xlabel=f"principal axis {2 * i + 1}", ylabel=f"principal axis {2 * i + 2}")
     beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}

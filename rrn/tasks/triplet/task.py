@@ -17,20 +17,15 @@ import tensorflow as tf
 
 from rrn.files.data import PreparedData
 from rrn.tasks.inputs import average_pixel
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Arrays, Batch, Pair, Task, Tensors
 from rrn.tasks.triplet.network import EmbeddingNetwork, Model
 from rrn.variables.random import ExampleRandom
 
 IMAGES = "query", "match", "other"
 
 
-def create_task(config: Model, data: PreparedData) -> "Triplet":
-    """Makes the task, which takes the images' average and size from the data."""
-    return Triplet(config, data)
-
-
 class Triplet(Task):
-    """The triplet task; see `rrn.tasks.task.Task` for what each method is for.
+    """The triplet task; the images' average and size are the data's.
 
     Raises:
       ValueError: a split has images of one digit alone.
@@ -56,11 +51,9 @@ class Triplet(Task):
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool
     ) -> Batch:
-        """Makes triplets of images.
+        """Makes "query", "match" and "other", images `[examples, size, size, 1]`.
 
-        Returns:
-          "query", "match" and "other", each `[examples, size, size, 1]`: differences from the
-          training split's average, 1 from black to white.
+        Pixels are differences from the training split's average, 1 from black to white.
         """
         choices = examples, *draw_triplets(arrays["label"].numpy(), examples, random.uniform([2]))
         images = [self._centred(tf.gather(arrays["image"], choice)) for choice in choices]
@@ -72,13 +65,12 @@ class Triplet(Task):
     # Model
 
     def loss(
-        self, encodings: dict[str, tf.Tensor], batch: Batch, random: ExampleRandom, training: bool
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        self, encodings: Tensors, batch: Batch, random: ExampleRandom, training: bool
+    ) -> tuple[Tensors, Tensors]:
         """Computes the loss above.
 
-        Returns:
-          See `Task.loss`. Outputs are "loss"; "closer", whether the match is nearer than the other;
-          both `[examples]`; and "embedding", the query's `[examples, embedding_size]`.
+        Outputs also have "closer" `[examples]`, whether the match is nearer than the other, and
+        "embedding", the query's `[examples, embedding_size]`.
         """
         embeddings = self.network(tf.concat([batch[name] for name in IMAGES], axis=0))
         query, match, other = tf.split(embeddings, 3)
@@ -86,7 +78,7 @@ class Triplet(Task):
         loss = tf.nn.relu(self.config.margin - closer)
         return {"loss": loss}, {"loss": loss, "closer": closer > 0, "embedding": query}
 
-    def metrics(self, batch: Batch, outputs: dict[str, tf.Tensor]) -> dict[str, Pair]:
+    def metrics(self, batch: Batch, outputs: Tensors) -> dict[str, Pair]:
         closer = tf.cast(outputs["closer"], tf.float32)
         percent = 100.0 * tf.reduce_sum(closer)  # as in validation
         return {"closer": (percent, tf.cast(tf.size(closer), tf.float32))}
@@ -96,7 +88,7 @@ class Triplet(Task):
     def inputs(self) -> dict[str, tf.TensorSpec]:
         return {"image": tf.TensorSpec([None, self.size, self.size], tf.uint8)}
 
-    def answers(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def answers(self, inputs: Tensors) -> Tensors:
         """Embeds digits.
 
         Args:
@@ -111,27 +103,27 @@ class Triplet(Task):
 def draw_triplets(
     labels: np.ndarray, examples: tf.Tensor, draws: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws a match and another image for every query.
+    """Draws a match and another image for every query: their ids, both `[examples]`, int32.
 
     Args:
-      labels: the split's labels, an array `[images]` of integers.
+      labels: the split's labels, integers `[images]`.
       examples: the queries' ids in the split `[examples]`, int32.
       draws: numbers in [0, 1) `[examples, 2]`.
-
-    Returns:
-      The ids of the matches and of the others, both `[examples]`, int32.
     """
-    # Sorted by label, a query's label has the places from `start` to `start + count` - 1.
+    # Sorted by label, a query's label has the positions from `start` to `start + count` - 1.
     order = np.argsort(labels, kind="stable").astype(np.int32)
-    place = np.argsort(order).astype(np.int32)
+    position = np.argsort(order).astype(np.int32)
     ordered = labels[order]
     start = np.searchsorted(ordered, labels, side="left").astype(np.int32)
     count = np.searchsorted(ordered, labels, side="right").astype(np.int32) - start
-    place, start, count = (tf.gather(array, examples) for array in (place, start, count))
+    position, start, count = (tf.gather(array, examples) for array in (position, start, count))
 
     def draw(draws, number):
         return tf.cast(draws * tf.cast(number, tf.float32), tf.int32)
 
-    match = start + (place - start + 1 + draw(draws[:, 0], count - 1)) % count
+    match = start + (position - start + 1 + draw(draws[:, 0], count - 1)) % count
     other = (start + count + draw(draws[:, 1], len(labels) - count)) % len(labels)
     return tf.gather(order, match), tf.gather(order, other)
+
+
+create_task = Triplet

@@ -10,7 +10,7 @@ from configs.babi import get_config
 from rrn.config import replace
 from rrn.files.data import read_prepared
 from rrn.tasks import create_task
-from rrn.tasks.babi.augmentation import PARTS, TASK_PARTS, Name, exchanged, read
+from rrn.tasks.babi.augmentation import KINDS, TASK_KINDS, Name, permuted, read
 from rrn.variables.random import ExampleRandom
 from tests.data_prep.babi.answerer import answer
 from tests.tasks.babi.questions import spell, tiny_data
@@ -72,7 +72,7 @@ def texts_of(data, split, examples, augment_below=None, **model):
 
 
 @pytest.mark.parametrize("task", range(1, 21))
-def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(data, task):
+def test_an_independent_reader_agrees_with_the_answers_of_permuted_stories(data, task):
     questions = np.flatnonzero(data.splits["train"]["task"] == task)[:40]
     examples = np.repeat(questions, COPIES)
     before = texts_of(data, "train", examples, augment=False)
@@ -85,13 +85,13 @@ def test_an_independent_reader_agrees_with_the_answers_of_relabelled_stories(dat
     assert changed > 0.6
 
 
-def test_every_task_has_its_parts_and_a_turn_is_one_to_one():
-    assert sorted(TASK_PARTS) == list(range(1, 21))
-    for part in PARTS:
-        things = range(part.turns.shape[1])
-        assert all(len(phrases) == len(things) for phrases in part.forms)
-        assert all(sorted(turn) == list(things) for turn in part.turns.tolist())
-        assert len(np.unique(part.turns, axis=0)) == len(part.turns)
+def test_every_task_has_its_kinds_and_a_permutation_is_one_to_one():
+    assert sorted(TASK_KINDS) == list(range(1, 21))
+    for kind in KINDS:
+        things = range(kind.permutations.shape[1])
+        assert all(len(phrases) == len(things) for phrases in kind.forms)
+        assert all(sorted(row) == list(things) for row in kind.permutations.tolist())
+        assert len(np.unique(kind.permutations, axis=0)) == len(kind.permutations)
 
 
 def names_in(sentence, task):
@@ -103,24 +103,24 @@ def test_the_longest_phrase_is_read_first():
     names = names_in(sentence, 17)
     rest = [word for word in read(sentence.split(), 17) if isinstance(word, str)]
     assert rest == ["is", "the", "the"]
-    assert [PARTS[n.part].forms[n.form][n.thing] for n in names] == [
+    assert [KINDS[n.kind].forms[n.form][n.thing] for n in names] == [
         "red square",
         "to the left of",
         "triangle",
     ]
     (chocolates, chest) = names_in("the box of chocolates fits inside the chest", 18)
-    assert {way[0] for way in exchanged([chocolates, chest])} == {0}
+    assert {way[0] for way in permuted([chocolates, chest])} == {0}
 
 
-def test_names_of_one_part_take_each_others_places_together():
+def test_names_of_one_kind_are_permuted_together():
     names = names_in("the office is north of the garden", 4)
-    rooms, north = len(PARTS[names[0].part].forms[0]), 1
-    ways = exchanged(names)
+    rooms, north = len(KINDS[names[0].kind].forms[0]), 1
+    ways = permuted(names)
     assert len(set(ways)) == len(ways) == rooms * (rooms - 1) * 4
     assert all(way[0] != way[2] for way in ways)
     path = names_in("n e", 19)
-    assert len(exchanged(path)) == 8
-    assert all((a - b) % 2 == north for a, b in exchanged(path))  # a corner stays a corner
+    assert len(permuted(path)) == 8
+    assert all((a - b) % 2 == north for a, b in permuted(path))  # a corner stays a corner
 
 
 def test_a_stage_may_keep_the_names_of_tasks_with_many_questions(data):
@@ -132,10 +132,10 @@ def test_a_stage_may_keep_the_names_of_tasks_with_many_questions(data):
     )
     told = texts_of(data, "train", examples, augment=False)
     made = texts_of(data, "train", examples, augment_below=int(fewest) + 1, augment=True)
-    exchanged_all = texts_of(data, "train", examples, augment=True)
+    all_permuted = texts_of(data, "train", examples, augment=True)
     order = np.argsort(create(data).sizes(data.arrays("train"), examples), kind="stable")
-    is_exchanged = np.repeat(counts, 40)[order] == fewest
-    for chosen, *ways in zip(is_exchanged, told, made, exchanged_all, strict=True):
+    is_permuted = np.repeat(counts, 40)[order] == fewest
+    for chosen, *ways in zip(is_permuted, told, made, all_permuted, strict=True):
         assert ways[1] == ways[2 if chosen else 0]
     assert made != told
 
@@ -150,7 +150,7 @@ def test_evaluation_changes_nothing(data):
 
 def test_a_question_keeps_its_names_if_its_answer_would_be_no_word():
     texts = ["mary got the apple", "mary got the milk", "what is mary carrying"]
-    names = [name for part in TASK_PARTS[8] for form in part.forms for name in form]
+    names = [name for kind in TASK_KINDS[8] for form in kind.forms for name in form]
     words = sorted({*" ".join([*texts, *names]).split(), "apple,milk"})
     words = np.array(["<unk>", *words], object)
     number = {word: i for i, word in enumerate(words)}
@@ -175,7 +175,7 @@ def test_a_question_keeps_its_names_if_its_answer_would_be_no_word():
     assert {answer for *_, answer in made} == {"apple,milk"}
     things = {tuple(fact.split()[-1] for fact in facts) for facts, *_ in made}
     assert things == {("apple", "milk")}
-    assert len({question for _, question, _ in made}) == 4  # people who exchange their names
+    assert len({question for _, question, _ in made}) == 4  # people whose names are permuted
 
 
 def test_words_that_the_stories_have_not_are_named():

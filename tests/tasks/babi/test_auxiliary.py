@@ -1,4 +1,4 @@
-"""bAbI's second loss: what the other facts of a story tell of a fact's topics."""
+"""bAbI's second loss: words of the other facts about a fact's topics."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from rrn.tasks.babi.auxiliary import (
     content_words,
     find_topics,
     some_facts,
-    told_words,
+    topic_labels,
 )
 from rrn.tasks.inputs import training_inputs
 from rrn.variables.random import ExampleRandom
@@ -31,7 +31,8 @@ def tokens_of(sentences):
 def test_content_words_are_rare_in_the_facts_that_have_them():
     tokens, lengths = tokens_of(SENTENCES)
     facts = np.array([0, 1, 2, 3] * 2 + [0, 2, 2])  # the first eight of task 1, the others of 2
-    content = content_words(tokens, lengths, facts, np.array([1] * 8 + [2] * 3))
+    bags = bags_of_words(tokens, lengths, len(WORDS))
+    content = content_words(bags, facts, np.array([1] * 8 + [2] * 3))
     # Shares of facts by task: lily 1/2 and 1, greg 1/2, is 1 and 1, a 1/2 and 1/3, swan 1/4 and
     # 1/3, frog 1/4, white 1/4 and 2/3, green 1/4.
     assert [w for w, c in zip(WORDS, content, strict=True) if c] == ["swan", "frog", "green"]
@@ -54,19 +55,19 @@ def test_topics_are_the_first_and_the_last_content_word():
     assert bags.sum(axis=1).tolist() == [4, 4, 3, 3, 2, 2]
 
 
-def told_by_loops(story, content):
+def labels_by_loops(story, content):
     """For each fact the content words of the other facts that mention one of its topics."""
     facts = [[WORDS.index(w) for w in fact.split() if content[WORDS.index(w)]] for fact in story]
-    told = np.zeros([len(story), len(WORDS)])
+    labels = np.zeros([len(story), len(WORDS)])
     for i, fact in enumerate(facts):
         own = {fact[0], fact[-1]} if fact else set()
         for j, other in enumerate(facts):
             if i != j and own & set(other):
-                told[i, list(set(other) - own)] = 1
-    return told
+                labels[i, list(set(other) - own)] = 1
+    return labels
 
 
-def test_what_is_told_is_that_of_a_plain_loop():
+def test_labels_are_those_of_a_plain_loop():
     content = np.array([w not in ("<unk>", "is", "a") for w in WORDS])
     stories = [SENTENCES[:4], ["lily is a swan", "greg is white", "greg is lily", "is a"]]
     about, words = [], []
@@ -75,10 +76,10 @@ def test_what_is_told_is_that_of_a_plain_loop():
         about.append(find_topics(tokens, lengths, content))
         words.append(bags_of_words(tokens, lengths, len(WORDS)) * content)
     about, words = tf.constant(np.array(about)), tf.constant(np.array(words), tf.float32)
-    told = told_words(about, words, tf.ones([2, 4])).numpy()
-    for story, rows in zip(stories, told, strict=True):
-        np.testing.assert_array_equal(rows, told_by_loops(story, content))
-    masked = told_words(about, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
+    labels = topic_labels(about, words, tf.ones([2, 4])).numpy()
+    for story, rows in zip(stories, labels, strict=True):
+        np.testing.assert_array_equal(rows, labels_by_loops(story, content))
+    masked = topic_labels(about, words, tf.constant([[1.0, 1, 0, 0], [1, 0, 1, 0]])).numpy()
     assert not masked[0, :2].any()  # the two facts that are left have nothing in common
     assert [WORDS[w] for w in np.flatnonzero(masked[1, 0])] == ["greg"]
     assert [WORDS[w] for w in np.flatnonzero(masked[1, 2])] == ["swan"]
@@ -87,18 +88,18 @@ def test_what_is_told_is_that_of_a_plain_loop():
 def test_the_loss_is_the_mean_over_real_facts_and_steps():
     rng = np.random.default_rng(0)
     logits = rng.normal(size=[2, 3, 2, 4]).astype(np.float32)
-    told = (rng.random([2, 3, 4]) < 0.5).astype(np.float32)
+    labels = (rng.random([2, 3, 4]) < 0.5).astype(np.float32)
     mask = np.array([[1, 1, 0], [1, 1, 1]], np.float32)
-    right = 1 / (1 + np.exp(-np.where(told[:, :, None] == 1, logits, -logits)))
+    right = 1 / (1 + np.exp(-np.where(labels[:, :, None] == 1, logits, -logits)))
     by_fact = -np.log(right).sum(axis=3).mean(axis=2)
     expected = [by_fact[0, :2].mean(), by_fact[1].mean()]
     assert_close(
-        auxiliary_loss(tf.constant(logits), tf.constant(told), tf.constant(mask)), expected
+        auxiliary_loss(tf.constant(logits), tf.constant(labels), tf.constant(mask)), expected
     )
 
 
 @pytest.fixture(scope="module")
-def told_task(babi_h5):
+def small_task(babi_h5):
     _, data, task = small_babi(babi_h5, auxiliary_loss=0.5)
     arrays = data.arrays("train")
     return task, arrays, next(iter(training_inputs(task, arrays, 16, 1, 0, 0)[0]))
@@ -109,18 +110,18 @@ def losses(task, batch, **options):
     return task.loss(task.encode(batch), batch, random, True, **options)
 
 
-def test_the_loss_in_training_is_the_answers_and_what_is_told(told_task):
-    task, _, batch = told_task
-    with_told, outputs = losses(task, batch)
+def test_the_loss_in_training_is_the_sum_of_both(small_task):
+    task, _, batch = small_task
+    both, outputs = losses(task, batch)
     answer = outputs["loss"].numpy().mean(axis=1)
-    assert_close(with_told["loss"], answer + 0.5 * with_told["auxiliary"])
+    assert_close(both["loss"], answer + 0.5 * both["auxiliary"])
     in_evaluation, _ = task.loss(task.encode(batch), batch, None, False)
     assert in_evaluation.keys() == {"loss"}
 
 
 @pytest.mark.parametrize("num_facts", [1, 3, 6])
-def test_few_facts_are_some_of_each_story_and_padding_is_none(told_task, num_facts):
-    task, arrays, batch = told_task
+def test_few_facts_are_some_of_each_story_and_padding_is_none(small_task, num_facts):
+    task, arrays, batch = small_task
     random = ExampleRandom(batch["seed"], batch["rows"], 16)
     some = some_facts(batch, random.uniform([task.config.max_facts]), num_facts)
     (mask,) = some["masks"]
@@ -142,21 +143,21 @@ def test_few_facts_are_some_of_each_story_and_padding_is_none(told_task, num_fac
 NODES = "fact_of_node", "position_of_node"
 
 
-def test_without_it_the_loss_in_training_is_the_answers_alone(told_task):
-    task, _, batch = told_task
-    untold, outputs = losses(task, batch, auxiliary=False)
-    assert untold.keys() == {"loss"} and "auxiliary" not in outputs
-    assert_close(untold["loss"], outputs["loss"].numpy().mean(axis=1))
+def test_without_it_the_loss_in_training_is_the_answers_alone(small_task):
+    task, _, batch = small_task
+    alone, outputs = losses(task, batch, auxiliary=False)
+    assert alone.keys() == {"loss"} and "auxiliary" not in outputs
+    assert_close(alone["loss"], outputs["loss"].numpy().mean(axis=1))
     assert "auxiliary_by_task" not in task.metrics(batch, outputs)
 
 
-def test_what_is_told_trains_encoders_and_network_but_not_the_answer(told_task):
-    task, _, batch = told_task
+def test_the_auxiliary_loss_trains_encoders_and_network_but_not_the_answer(small_task):
+    task, _, batch = small_task
     with tf.GradientTape() as tape:
-        told = tf.reduce_sum(losses(task, batch, auxiliary_facts=3)[0]["auxiliary"])
+        loss = tf.reduce_sum(losses(task, batch, auxiliary_facts=3)[0]["auxiliary"])
     modules = task.encoder.facts, task.network.rrn.message_fn, task.network.node_readout
     reached = [v for module in modules for v in module.trainable_variables]
     answer = task.network.readout.trainable_variables
-    gradients = tape.gradient(told, [*reached, *answer])
+    gradients = tape.gradient(loss, [*reached, *answer])
     assert all(g is not None for g in gradients[: len(reached)])
     assert all(g is None for g in gradients[len(reached) :])

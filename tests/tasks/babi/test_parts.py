@@ -1,10 +1,10 @@
-"""The sizes of the parts into which a batch's questions are divided."""
+"""The sizes of the buckets into which a batch's questions are divided."""
 
 import itertools
 
 import pytest
 
-from rrn.tasks.babi.batches import part_boundaries
+from rrn.tasks.babi.batches import bucket_boundaries
 
 
 def brute_force_cost(size_counts, boundaries, node_cost):
@@ -16,19 +16,19 @@ def brute_force_cost(size_counts, boundaries, node_cost):
     )
 
 
-@pytest.mark.parametrize("num_parts", [1, 2, 3, 9])
+@pytest.mark.parametrize("num_buckets", [1, 2, 3, 9])
 @pytest.mark.parametrize("node_cost", [0, 7])
 @pytest.mark.parametrize(
     "size_counts", [[0, 5], [0, 5, 0, 1, 9, 2, 1], [0, 1, 1, 1, 1, 1], [0, 0, 8, 0, 0, 3]]
 )
-def test_part_boundaries_are_the_cheapest_of_all(size_counts, num_parts, node_cost):
-    boundaries = part_boundaries(size_counts, num_parts, node_cost)
+def test_bucket_boundaries_are_the_cheapest_of_all(size_counts, num_buckets, node_cost):
+    boundaries = bucket_boundaries(size_counts, num_buckets, node_cost)
     max_size = len(size_counts) - 1
     assert list(boundaries) == sorted(set(boundaries)) and boundaries[-1] == max_size
-    assert len(boundaries) <= num_parts
+    assert len(boundaries) <= num_buckets
     choices = [
         (*inner, max_size)
-        for count in range(num_parts)
+        for count in range(num_buckets)
         for inner in itertools.combinations(range(1, max_size), count)
     ]
     cheapest = min(brute_force_cost(size_counts, choice, node_cost) for choice in choices)

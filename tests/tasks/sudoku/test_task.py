@@ -16,7 +16,7 @@ from rrn.nn.plain import hidden_states, node_outputs
 from rrn.tasks import create_task
 from rrn.tasks.sudoku.network import cell_neighbours
 from rrn.tasks.sudoku.report import SudokuReport
-from rrn.tasks.sudoku.task import Sudoku, random_relabelling, random_symmetry
+from rrn.tasks.sudoku.task import Sudoku, random_digits, random_symmetry
 from rrn.variables.random import ExampleRandom
 from rrn.variables.recorder import recording
 from tests.compare import assert_close, names_and_shapes, randomize
@@ -159,8 +159,8 @@ def draws(function):
     return function(ExampleRandom([5, 6], tf.range(DRAWS), DRAWS)).numpy()
 
 
-def test_relabellings_are_uniform():
-    digits = draws(random_relabelling)
+def test_permutations_of_digits_are_uniform():
+    digits = draws(random_digits)
     assert (digits[:, 0] == 0).all()
     assert (np.sort(digits[:, 1:]) == np.arange(1, 10)).all()
     for first, second in itertools.combinations(range(1, 10), 2):
