@@ -1,4 +1,6 @@
-"""Comparisons that several rooms' tests share."""
+"""Comparisons that several packages' tests share."""
+
+import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -28,6 +30,13 @@ def randomize(module, seed=0):
 def names_and_shapes(module):
     """Variable's name -> its shape, in order of creation."""
     return {v.name.removesuffix(":0"): tuple(v.shape) for v in module.variables}
+
+
+def mlp_shapes(name, *sizes):
+    """Names and shapes of an MLP's variables."""
+    layers = enumerate(itertools.pairwise(sizes))
+    pairs = [(f"{name}/linear_{i}", shape) for i, shape in layers]
+    return {f"{n}/w": s for n, s in pairs} | {f"{n}/b": s[1:] for n, s in pairs}
 
 
 def normal(*shape, seed=0):

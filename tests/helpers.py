@@ -91,6 +91,23 @@ def make_trainer(config, data, task, devices, first_update=0, compiled=False, en
     return Trainer(task, config.train, towers, specs, data.arrays("train"), first_update), inputs
 
 
+def check_two_devices_equal_one(config, data, task):
+    """Five updates on two devices are those on one, but for rounding; all variables change."""
+    initial = [variable.numpy() for variable in task.network.trainable_variables]
+    results = []
+    for count in (1, 2):
+        for variable, value in zip(task.network.trainable_variables, initial, strict=True):
+            variable.assign(value)
+        trainer, inputs = make_trainer(config, data, task, CPUS[:count])
+        for _, *batches in zip(range(5), *inputs, strict=False):
+            _, finite = trainer.update_once(batches)
+            assert finite
+        results.append([variable.numpy() for variable in task.network.trainable_variables])
+    for ours, theirs, old in zip(*results, initial, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+        assert (ours != old).any()
+
+
 def write_babi_texts(folder):
     """Writes bAbI text files of tasks 1 to 3: people walk, and are asked for after 1 to 3 facts."""
     folder = folder / "en-valid-10k"

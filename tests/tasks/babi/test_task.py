@@ -6,51 +6,23 @@ import pytest
 from configs.babi import get_config
 from rrn.tasks import create_task
 from rrn.variables.random import ExampleRandom
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, mlp_shapes, names_and_shapes, randomize
 from tests.tasks.babi.questions import make_batch, make_config, make_task, tiny_data
 
-PARAMETERS = {
-    "network": {
-        "input_fn/linear_0/w": (104, 128),
-        "input_fn/linear_0/b": (128,),
-        "input_fn/linear_1/w": (128, 128),
-        "input_fn/linear_1/b": (128,),
-        "input_fn/linear_2/w": (128, 128),
-        "input_fn/linear_2/b": (128,),
-        "input_fn/linear_3/w": (128, 128),
-        "input_fn/linear_3/b": (128,),
-        "message_fn/linear_0/w": (288, 128),
-        "message_fn/linear_0/b": (128,),
-        "message_fn/linear_1/w": (128, 128),
-        "message_fn/linear_1/b": (128,),
-        "message_fn/linear_2/w": (128, 128),
-        "message_fn/linear_2/b": (128,),
-        "message_fn/linear_3/w": (128, 128),
-        "message_fn/linear_3/b": (128,),
-        "node_fn/linear_0/w": (256, 128),
-        "node_fn/linear_0/b": (128,),
-        "node_fn/linear_1/w": (128, 128),
-        "node_fn/linear_1/b": (128,),
-        "node_fn/linear_2/w": (128, 128),
-        "node_fn/linear_2/b": (128,),
-        "node_fn/linear_3/w": (128, 128),
-        "node_fn/linear_3/b": (128,),
-        "lstm/linear/w": (256, 512),
-        "lstm/linear/b": (512,),
-        "readout/linear_0/w": (128, 128),
-        "readout/linear_0/b": (128,),
-        "readout/linear_1/w": (128, 128),
-        "readout/linear_1/b": (128,),
-        "readout/linear_2/w": (128, 177),
-        "readout/linear_2/b": (177,),
-    },
-    "encoder": {
-        "embedding/table": (177, 32),
-        "fact_encoder/lstm/linear/w": (64, 128),
-        "fact_encoder/lstm/linear/b": (128,),
-        "question_encoder/lstm/linear/w": (64, 128),
-        "question_encoder/lstm/linear/b": (128,),
-    },
+NETWORK = {
+    **mlp_shapes("input_fn", 104, 128, 128, 128, 128),
+    **mlp_shapes("message_fn", 288, 128, 128, 128, 128),
+    **mlp_shapes("node_fn", 256, 128, 128, 128, 128),
+    "lstm/linear/w": (256, 512),
+    "lstm/linear/b": (512,),
+    **mlp_shapes("readout", 128, 128, 128, 177),
+}
+ENCODER = {
+    "embedding/table": (177, 32),
+    "fact_encoder/lstm/linear/w": (64, 128),
+    "fact_encoder/lstm/linear/b": (128,),
+    "question_encoder/lstm/linear/w": (64, 128),
+    "question_encoder/lstm/linear/b": (128,),
 }
 
 
@@ -65,16 +37,15 @@ def count_parameters(task):
 def test_the_paper_model_has_exactly_441681_parameters(data):
     task = create_task(get_config().model, data)
     assert task.vocabulary_size == 177
-    assert names_and_shapes(task.network) | names_and_shapes(task.encoder) == (
-        PARAMETERS["network"] | PARAMETERS["encoder"]
-    )
+    assert names_and_shapes(task.network) == NETWORK
+    assert names_and_shapes(task.encoder) == ENCODER
     assert count_parameters(task) == 441_681
 
 
 def test_regularized_are_the_kernels_of_the_dense_layers():
     task = make_task(tiny_data())
     names = {v.name.removesuffix(":0") for v in task.regularized()}
-    kernels = {name for name in PARAMETERS["network"] if name.endswith("/w")}
+    kernels = {name for name in NETWORK if name.endswith("/w")}
     assert names == kernels - {"lstm/linear/w"}
 
 

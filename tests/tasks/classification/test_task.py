@@ -13,7 +13,7 @@ from rrn.tasks.classification.network import ConvolutionalNetwork
 from rrn.tasks.classification.report import ClassificationReport
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, names_and_shapes, randomize
-from tests.helpers import CPUS, load_config, make_trainer
+from tests.helpers import check_two_devices_equal_one, load_config
 from tests.nn.test_convolution import plain_conv
 
 
@@ -144,18 +144,8 @@ def test_batches_hold_enlarged_digits_without_the_average(small_digits_h5):
 
 @pytest.mark.slow
 def test_two_devices_make_the_same_updates_as_one(small_digits_h5):
-    results = []
-    for count in (1, 2):
-        tf.random.set_seed(0)
-        config, data, task = make_classifier(small_digits_h5, "mnist_cnn.py", width=3)
-        initial = [v.numpy() for v in task.network.trainable_variables]
-        trainer, inputs = make_trainer(config, data, task, CPUS[:count])
-        for _, *batches in zip(range(5), *inputs, strict=False):
-            trainer.update_once(batches)
-        results.append([v.numpy() for v in trainer.model_variables])
-    for ours, theirs, old in zip(*results, initial, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
-        assert (ours != old).any()
+    tf.random.set_seed(0)
+    check_two_devices_equal_one(*make_classifier(small_digits_h5, "mnist_cnn.py", width=3))
 
 
 # Results

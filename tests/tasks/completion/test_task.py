@@ -20,7 +20,7 @@ from rrn.training import step
 from rrn.training.stages import Plan
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
-from tests.helpers import CPUS, load_config, make_trainer
+from tests.helpers import check_two_devices_equal_one, load_config
 
 
 def write_images(path, images, schema="pretty_clevr", name="images"):
@@ -207,19 +207,7 @@ def test_the_discriminators_accuracy_is_shown_where_their_loss_is_trained(
 def test_both_on_two_devices_are_both_on_one(completion):
     config, data, task = completion
     config = replace(config, train={"stages": config.train.stages[2:]})
-    initial = {v.ref(): v.numpy() for v in task.network.trainable_variables}
-    results = []
-    for count in (1, 2):
-        for variable, value in initial.items():
-            variable.deref().assign(value)
-        trainer, inputs = make_trainer(config, data, task, CPUS[:count])
-        for _, *batches in zip(range(5), *inputs, strict=False):
-            _, finite = trainer.update_once(batches)
-            assert finite
-        results.append([variable.numpy() for variable in trainer.model_variables])
-    for ours, theirs, old in zip(*results, initial.values(), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
-        assert (ours != old).any()
+    check_two_devices_equal_one(config, data, task)
 
 
 # Results

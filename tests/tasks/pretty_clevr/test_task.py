@@ -15,26 +15,14 @@ from rrn.tasks import create_task
 from rrn.tasks.pretty_clevr.network import OTHERS
 from rrn.tasks.pretty_clevr.report import PrettyClevrReport
 from rrn.variables.random import ExampleRandom
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, mlp_shapes, names_and_shapes, randomize
 from tests.helpers import CPUS, make_trainer
 
 PARAMETERS = {
-    "input_fn/linear_0/w": (42, 128),
-    "input_fn/linear_0/b": (128,),
-    "input_fn/linear_1/w": (128, 128),
-    "input_fn/linear_1/b": (128,),
-    "message_fn/linear_0/w": (257, 128),
-    "message_fn/linear_0/b": (128,),
-    "message_fn/linear_1/w": (128, 128),
-    "message_fn/linear_1/b": (128,),
-    "node_fn/linear_0/w": (384, 128),
-    "node_fn/linear_0/b": (128,),
-    "node_fn/linear_1/w": (128, 128),
-    "node_fn/linear_1/b": (128,),
-    "readout/linear_0/w": (128, 128),
-    "readout/linear_0/b": (128,),
-    "readout/linear_1/w": (128, 16),
-    "readout/linear_1/b": (16,),
+    **mlp_shapes("input_fn", 42, 128, 128),
+    **mlp_shapes("message_fn", 257, 128, 128),
+    **mlp_shapes("node_fn", 384, 128, 128),
+    **mlp_shapes("readout", 128, 128, 16),
 }
 
 

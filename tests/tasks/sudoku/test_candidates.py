@@ -9,20 +9,14 @@ from rrn.tasks.sudoku.candidates import NEVER, num_digits, unit_neighbours
 from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.variables.reading import reading_scope
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, mlp_shapes, names_and_shapes, randomize
 
 SHAPES = {
     "given_embedding/table": (3, 16),
-    "input_fn/linear_0/w": (16, 32),
-    "input_fn/linear_0/b": (32,),
-    "input_fn/linear_1/w": (32, 32),
-    "input_fn/linear_1/b": (32,),
+    **mlp_shapes("input_fn", 16, 32, 32),
     "message_fn/linear/w": (32, 192),
     "message_fn/linear/b": (192,),
-    "node_fn/linear_0/w": (128, 32),
-    "node_fn/linear_0/b": (32,),
-    "node_fn/linear_1/w": (32, 32),
-    "node_fn/linear_1/b": (32,),
+    **mlp_shapes("node_fn", 128, 32, 32),
     "lstm/linear/w": (64, 128),
     "lstm/linear/b": (128,),
     "readout/w": (32, 1),

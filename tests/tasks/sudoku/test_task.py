@@ -19,17 +19,9 @@ from rrn.tasks.sudoku.report import SudokuReport
 from rrn.tasks.sudoku.task import Sudoku, random_digits, random_symmetry
 from rrn.variables.random import ExampleRandom
 from rrn.variables.recorder import recording
-from tests.compare import assert_close, names_and_shapes, randomize
+from tests.compare import assert_close, mlp_shapes, names_and_shapes, randomize
 from tests.distribute.test_towers import products_by_device
 from tests.helpers import CPUS, make_trainer
-
-
-def mlp(name, *sizes):
-    """Names and shapes of an MLP's variables."""
-    layers = enumerate(itertools.pairwise(sizes))
-    pairs = [(f"{name}/linear_{i}", shape) for i, shape in layers]
-    return {f"{n}/w": s for n, s in pairs} | {f"{n}/b": s[1:] for n, s in pairs}
-
 
 TABLES = {
     "digit_embedding/table": (10, 16),
@@ -37,9 +29,9 @@ TABLES = {
     "column_embedding/table": (9, 16),
 }
 MLPS = {
-    **mlp("input_fn", 48, 96, 96, 96, 96),
-    **mlp("message_fn", 192, 96, 96, 96, 96),
-    **mlp("node_fn", 192, 96, 96, 96, 96),
+    **mlp_shapes("input_fn", 48, 96, 96, 96, 96),
+    **mlp_shapes("message_fn", 192, 96, 96, 96, 96),
+    **mlp_shapes("node_fn", 192, 96, 96, 96, 96),
 }
 OTHERS = {
     "lstm/linear/w": (192, 384),

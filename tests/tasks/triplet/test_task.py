@@ -34,10 +34,8 @@ def test_matches_are_of_the_same_digit_and_others_are_not():
         same = set(np.flatnonzero(labels == labels[query]))
         if len(same) > 1:
             same -= {query}
-        for ids, expected in (
-            (matches, same),
-            (others, set(np.flatnonzero(labels != labels[query]))),
-        ):
+        different = set(np.flatnonzero(labels != labels[query]))
+        for ids, expected in ((matches, same), (others, different)):
             found, counts = np.unique(ids[examples == query], return_counts=True)
             assert set(found) == expected
             assert counts.min() > 0.6 * 500 / len(expected)
@@ -84,10 +82,7 @@ def test_the_loss_is_that_of_three_calls_of_one_network(triplet):
     assert_close(losses["loss"], np.maximum(0, config.model.margin - closer))
     np.testing.assert_array_equal(outputs["closer"], closer > 0)
     assert_close(outputs["embedding"], query)
-    assert [float(part) for part in task.metrics(batch, outputs)["closer"]] == [
-        100 * (closer > 0).sum(),
-        12,
-    ]
+    assert task.metrics(batch, outputs)["closer"] == (100 * (closer > 0).sum(), 12)
 
 
 def test_two_devices_make_the_same_updates_as_one(triplet):
@@ -130,10 +125,7 @@ def test_results_by_hand(triplet):
         "closer": np.array([True, True, False, True, True]),
         "loss": np.array([0.0, 0.0, 1.0, 0.0, 0.5]),
     }
-    arrays = {
-        "label": tf.constant([7, 3, 3, 4, 4, 9]),
-        "image": tf.zeros([6, 28, 28], tf.uint8),
-    }
+    arrays = {"label": tf.constant([7, 3, 3, 4, 4, 9]), "image": tf.zeros([6, 28, 28], tf.uint8)}
     report = TripletReport(task)
     results = report.results(arrays, np.arange(1, 6), outputs)
     # 3 finds 3 and 3 finds 3; 4 at 21 finds 3; 4 at 100 finds 9; 9 is alone.
@@ -141,10 +133,8 @@ def test_results_by_hand(triplet):
     expected = {"nearest/digit_3": 100, "nearest/digit_4": 0, "nearest/all": 50}
     expected |= {"ten_nearest": 25, "closer": 80, "loss": 0.3}
     assert results.metrics == pytest.approx(expected) and results.error == 50
-    assert [value for _, value in report.table(results).rows] == [
-        *("100.00", "0.00", "50.00", "25.00", "80.00"),
-        "0.3000",
-    ]
+    values = ["100.00", "0.00", "50.00", "25.00", "80.00", "0.3000"]
+    assert [value for _, value in report.table(results).rows] == values
     axes = report.figures(results)["retrieved"].axes
     assert len(axes) == 3 * 5  # a query of 3, 4 and 9, and four images each
     edges = [a.spines["top"].get_edgecolor()[:3] for a in axes]
