@@ -92,10 +92,8 @@ class BabiReport(Report):
         axes = figure.subplots()
         middle, width = np.arange(len(names)), 0.8 / errors.shape[1]
         for step, heights in enumerate(errors.T):
-            shade, left = (
-                str(0.75 * (1 - (step + 1) / errors.shape[1])),
-                middle - 0.4 + step * width,
-            )
+            shade = str(0.75 * (1 - (step + 1) / errors.shape[1]))
+            left = middle - 0.4 + step * width
             axes.bar(left, heights, width, align="edge", color=shade, label=f"step {step + 1}")
         mean, failed = results.metrics["error/mean"], results.metrics["tasks_failed"]
         title = f"mean error {mean:.2f} %, tasks failed {failed:.0f}"
