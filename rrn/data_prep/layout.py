@@ -34,11 +34,11 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
             raise DataError(f"{first}: empty; expected at least one example of the split {split}")
     lengths = {}
     for name, (split, dtype, axes) in wanted.items():
-        array = datasets[name]
+        array, shown = datasets[name], f"[{', '.join(map(str, axes))}]"
         if array.dtype != dtype:
             raise DataError(f"{name}: its dtype is {array.dtype}; expected {dtype}")
         if array.ndim != len(axes):
-            raise DataError(f"{name}: its shape is {array.shape}; expected {_shown(axes)}")
+            raise DataError(f"{name}: its shape is {array.shape}; expected {shown}")
         for length, axis in zip(array.shape, axes, strict=True):
             axis, _, more = str(axis).partition("+")
             known = int(axis) if axis.isdecimal() else lengths.get((split, axis))
@@ -47,14 +47,10 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
                 lengths[split, axis] = length - int(more or 0)
             elif known is None or length != known + int(more or 0):
                 raise DataError(
-                    f"{name}: its shape is {array.shape}; expected {_shown(axes)}"
+                    f"{name}: its shape is {array.shape}; expected {shown}"
                     + ("" if axis.isdecimal() else f" with {axis} = {known or 0}")
                 )
     return f"{len(wanted)} datasets of the schema's dtypes and fitting lengths"
-
-
-def _shown(axes: tuple[int | str, ...]) -> str:
-    return f"[{', '.join(map(str, axes))}]"
 
 
 def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) -> None:

@@ -137,9 +137,8 @@ def probe(address: str, timeout: float = SILENT_SECONDS) -> str | None:
         return REFUSED
 
 
-def find_missing(processes: Iterable[Process], timeout: float = SILENT_SECONDS) -> dict:
+def find_missing(processes: Sequence[Process], timeout: float = SILENT_SECONDS) -> dict:
     """Asks all processes at once: process -> what `probe` says, where something is wrong."""
-    processes = list(processes)
     with ThreadPoolExecutor(max(1, len(processes))) as pool:
         said = pool.map(lambda process: probe(process[2], timeout), processes)
         return {p: what for p, what in zip(processes, said, strict=True) if what}

@@ -62,7 +62,6 @@ def cpu_beside(device: str) -> str:
 
 
 def _logical(physical, count, **limits):
-    """`count` logical devices on a physical one; must come before TensorFlow's first operation."""
     kind = physical.device_type
     configuration = [tf.config.LogicalDeviceConfiguration(**limits) for _ in range(count)]
     try:
@@ -82,7 +81,7 @@ def _logical(physical, count, **limits):
 
 
 def _first_gpus_memory():
-    """The first GPU's memory in MiB, from CUDA's driver, since TensorFlow is not to start yet."""
+    """The first GPU's memory in MiB, from CUDA's driver: TensorFlow must not start yet."""
     number, size = ctypes.c_int(), ctypes.c_size_t()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")

@@ -44,11 +44,15 @@ def average_gradients(
     return averages
 
 
-def _scale(gradient, share):
+def _map_values(function, gradient):
     if isinstance(gradient, tf.IndexedSlices):
-        values = tf.cast(gradient.values, share.dtype) * share
+        values = function(gradient.values)
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return tf.cast(gradient, share.dtype) * share
+    return function(gradient)
+
+
+def _scale(gradient, share):
+    return _map_values(lambda values: tf.cast(values, share.dtype) * share, gradient)
 
 
 def _add(gradients):
@@ -59,7 +63,4 @@ def _add(gradients):
 
 
 def _cast(gradient, dtype):
-    if isinstance(gradient, tf.IndexedSlices):
-        values = tf.cast(gradient.values, dtype)
-        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return tf.cast(gradient, dtype)
+    return _map_values(lambda values: tf.cast(values, dtype), gradient)

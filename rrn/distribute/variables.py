@@ -52,7 +52,6 @@ class Placement:
 
 
 def _cut(value, shard):
-    """The shard's part of a tensor, which may be all of it, and of any number of axes."""
     if not value.shape.rank:
         return value
     return tf.gather(value, tf.range(shard.first, shard.first + shard.length), axis=shard.axis)
@@ -77,8 +76,6 @@ def plan_placement(
       pinned: a function from what `create` returned to the variables that "first_device" leaves on
         the CPU.
 
-    Raises:
-      ValueError: the policy does not fit the servers.
     """
     if policy == "auto":
         alone = len(devices) == 1 and "GPU" in devices[0] and not servers
@@ -141,8 +138,7 @@ def list_variables(
       stage_variables: maps a training stage's name to the variables that it trains.
 
     Returns:
-      Rows {"name", "shape", "dtype", "bytes", "stages", "device", "readers"}. "stages" names the
-      stages that train it; "readers" maps towers that read it to their reads in an update.
+      Rows with "stages", those that train it, and "readers", the reads of each tower in an update.
     """
     trained = {name: {v.ref() for v in shards(group)} for name, group in stage_variables.items()}
 

@@ -28,8 +28,8 @@ def export(
       fields: see `rrn.load`.
 
     Raises:
-      ValueError: as `rrn.load`; the task has no `predict`; the folder holds something else, or
-        TensorFlow reads its name as a pattern; `predict` takes strings, which XLA cannot compile.
+      ValueError: as `rrn.load`; the task has no `predict`; XLA cannot compile strings that it
+        takes; or the folder holds something else, or has a name that TensorFlow cannot take.
     """
     if not isinstance(weights, Weights):
         weights = read_weights(weights)

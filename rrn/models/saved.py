@@ -69,11 +69,7 @@ def saved_task(weights: Weights) -> str:
 
 
 def saved_model(weights: Weights, changed: Mapping[str, Any]) -> ModelSettings:
-    """Returns the settings of a weights file's model, with some fields changed.
-
-    Raises:
-      ValueError: a changed field is none of the model's, or the file's settings are wrong.
-    """
+    """Returns the settings of a weights file's model, with some fields changed."""
     known = find_task(saved_task(weights)).Model
     for name in changed:
         if name not in known.model_fields:
