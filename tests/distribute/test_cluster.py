@@ -125,6 +125,15 @@ def test_who_does_not_answer_is_named():
             assert 0.3 < time.monotonic() - began < 10
 
 
+def test_a_port_in_use_is_named(monkeypatch):
+    monkeypatch.setenv("no_grpc_proxy", "")  # and as it was afterwards
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        address = f"127.0.0.1:{used.getsockname()[1]}"
+        message = f"^worker 0 cannot listen on {address}: Address already in use$"
+        with pytest.raises(ConnectionError, match=message):
+            processes.serve(parse_tf_config(tf_config(worker=[address])), 1)
+
+
 WORKER, OTHER, SERVER = (("worker", 0, "h:2"), ("worker", 1, "h:3"), ("ps", 0, "h:4"))
 
 

@@ -58,7 +58,6 @@ class StandInGpus:
             "set_visible_devices",
         ):
             monkeypatch.setattr(tf.config, name, getattr(self, name))
-        monkeypatch.setattr(tf.config.experimental, "set_memory_growth", self.set_memory_growth)
         monkeypatch.setattr(devices, "_first_gpus_memory", lambda: 1000)
 
     def set_logical_device_configuration(self, gpu, configuration):
@@ -74,10 +73,6 @@ class StandInGpus:
         if self.visible != [gpu.name]:
             self._change()
             self.visible = [gpu.name]
-
-    def set_memory_growth(self, gpu, grow):
-        if gpu.name in self.limits:
-            raise ValueError("Cannot set memory growth on device when virtual devices configured")
 
     def _change(self):
         if self.started:
@@ -138,7 +133,6 @@ def test_logical_gpus_share_nine_tenths_of_the_first_gpus_memory(stand_in):
     stand_in.started = True  # they may be asked for again
     assert parse_devices("gpu:4") == four
     assert parse_devices("gpu:3") == four[:3]
-    assert parse_devices("0") == four[:1]  # lets no memory grow, and does not fail at it
     with pytest.raises(ValueError, match="5 logical GPU devices must be asked for before"):
         parse_devices("gpu:5")
 

@@ -34,7 +34,7 @@ TASKS = {
 
 
 class NoDraws:
-    """In place of the examples' draws: all are 0."""
+    """Examples' draws that are all 0."""
 
     def __init__(self, examples):
         self.examples = examples
@@ -275,11 +275,15 @@ def test_texts_that_cannot_be_read_are_errors(babi, story, question, message):
         ask(babi, story, question)
 
 
-def test_folders_that_are_something_else_are_refused(tmp_path):
+def test_what_cannot_be_exported_is_refused(tmp_path):
     (tmp_path / "kept").write_text("mine")
-    for folder, said in (tmp_path, "is there and no SavedModel"), (tmp_path / "a[1]", r"reads \["):
+    for weights, folder, compiled, said in (
+        ("pretty_clevr_mlp", "", False, "is there and no SavedModel"),
+        ("pretty_clevr_mlp", "a[1]", False, r"reads \["),
+        ("babi", "new", True, r"XLA compiles no strings, .* story, question; .*--jit"),
+    ):
         with pytest.raises(ValueError, match=said):
-            export(ROOT / "pretrained/pretty_clevr_mlp.h5", folder)
+            export(ROOT / f"pretrained/{weights}.h5", tmp_path / folder, compiled)
     assert os.listdir(tmp_path) == ["kept"]
 
 
@@ -294,8 +298,3 @@ def test_a_compiled_model_answers_as_the_model_does(tmp_path):
         compiled = saved.predict({"puzzle": tf.constant(puzzles[:number])})
         np.testing.assert_array_equal(compiled["solution"], expected["solution"])
         assert_close(compiled["confidence"], expected["confidence"], 1e-5)
-
-
-def test_strings_cannot_be_compiled(tmp_path):
-    with pytest.raises(ValueError, match=r"XLA compiles no strings, .* story, question; .*--jit"):
-        export(ROOT / "pretrained/babi.h5", tmp_path / "saved", True)

@@ -5,8 +5,7 @@ import itertools
 import tarfile
 from pathlib import Path
 
-import h5py
-
+from rrn.data_prep import hdf5
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.babi.splits import FOLDERS
 from rrn.data_prep.babi.stories import TASKS
@@ -53,16 +52,8 @@ def prepare(source: Path | str, out: Path, *options: str) -> int:
 
 def contents(path: Path) -> tuple[dict[str, list], dict[str, str | int]]:
     """Returns all datasets, as lists by their path in the file, and the attributes."""
-    datasets = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset):
-            text = h5py.check_string_dtype(item.dtype)
-            datasets[name] = (item.asstr() if text else item)[:].tolist()
-
-    with h5py.File(path) as file:
-        file.visititems(visit)
-        return datasets, dict(file.attrs)
+    found = hdf5.read(path)
+    return {name: array.tolist() for name, array in found.datasets.items()}, found.attributes
 
 
 def stories_of(path: Path, split: str) -> list[tuple]:

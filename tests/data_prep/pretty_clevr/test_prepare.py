@@ -13,8 +13,8 @@ from tests.data_prep.pretty_clevr.helpers import COUNTS, prepare
 def test_data_set(prepared, tmp_path, capsys):
     datasets, attributes = contents(prepared)
     assert attributes == {"schema": "pretty_clevr", "version": 1, "notes": "", "seed": 0}
-    assert [name.decode() for name in datasets["colour_names"]] == list(COLOURS)
-    assert [name.decode() for name in datasets["marker_names"]] == list(MARKERS)
+    assert datasets["colour_names"].tolist() == list(COLOURS)
+    assert datasets["marker_names"].tolist() == list(MARKERS)
     for split, count in COUNTS.items():
         specs = {
             "positions": ((count, 8, 2), np.float32),
