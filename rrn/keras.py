@@ -1,10 +1,8 @@
 """rrn's modules as Keras layers: `fit`, `summary`, saving and mixed precision as for any layer.
 
-Keras does not look into a `tf.Module`. In a `keras.Model` a bare module's variables are no weights:
-`fit` leaves them as they are, saving leaves them out, and nothing says so. `ModuleLayer` has a
-weight for each variable of a module, and the module reads these weights.
-
-This is the only module of rrn that imports Keras.
+In a `keras.Model` a bare `tf.Module`'s variables are no weights: `fit` leaves them as they are,
+saving leaves them out, and nothing says so. `ModuleLayer` has a weight for each variable of a
+module, and the module reads these weights.
 """
 
 import functools
@@ -15,24 +13,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rrn.nn import cells, convolution, layers, network
+from rrn.nn.cells import GRUCell, LSTMCell
+from rrn.nn.convolution import Conv2D, ConvTranspose2D
 from rrn.nn.graphs import SparseGraph
+from rrn.nn.layers import MLP, Embedding, Linear
+from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.variables.reading import checked_reads, reading_scope
 
 # What a saved model may name without `custom_objects`.
-MODULES = {
-    module.__name__: module
-    for module in (
-        cells.GRUCell,
-        cells.LSTMCell,
-        convolution.Conv2D,
-        convolution.ConvTranspose2D,
-        layers.Embedding,
-        layers.Linear,
-        layers.MLP,
-        network.RecurrentRelationalNetwork,
-    )
-}
+LAYERS = Conv2D, ConvTranspose2D, Embedding, GRUCell, Linear, LSTMCell, MLP
+MODULES = {module.__name__: module for module in (*LAYERS, RecurrentRelationalNetwork)}
 
 
 @keras.saving.register_keras_serializable("rrn")
@@ -62,12 +52,16 @@ class ModuleLayer(keras.layers.Layer):
         if keras.backend.backend() != "tensorflow":
             backend = keras.backend.backend()
             raise ValueError(f"ModuleLayer: Keras must run on tensorflow, got backend {backend!r}")
+        known = module
         if isinstance(module, str):
-            module = _class_named(module)
-        if not isinstance(module, type):
-            got = type(module).__name__
-            raise ValueError(f"ModuleLayer: module must be a class, such as rrn.MLP, got a {got}")
-        self.module_class = module
+            known = keras.saving.get_registered_object(module, module_objects=MODULES)
+        if not isinstance(known, type):
+            got = repr(module) if isinstance(module, str) else f"a {type(module).__name__}"
+            raise ValueError(
+                "ModuleLayer: module must be a class, such as rrn.MLP, or the name of one of "
+                f"{', '.join(MODULES)} or of custom_objects, got {got}"
+            )
+        self.module_class = module = known
         self.arguments = {
             name: value.name if isinstance(value, tf.DType) else value
             for name, value in (arguments or {}).items()
@@ -110,18 +104,7 @@ class ModuleLayer(keras.layers.Layer):
         globals_: Any = None,
         **options: Any,
     ) -> Any:
-        """Calls the module: tensors by position, and a graph and its values by name.
-
-        Keras takes nothing but tensors by position.
-
-        Args:
-          **options: the module's other arguments, such as num_steps.
-
-        Raises:
-          ValueError: a graph is sparse, and there are several devices, to which Keras gives parts
-            of each tensor; or the module reads a variable by another way than
-            `rrn.variables.reading.read`.
-        """
+        """Calls the module: tensors by position; a graph, its values and other options by name."""
         devices = tf.distribute.get_strategy().num_replicas_in_sync
         if isinstance(graph, SparseGraph) and devices > 1:
             raise ValueError(
@@ -136,17 +119,6 @@ class ModuleLayer(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         made_of = {"module": self.module_class.__name__, "arguments": dict(self.arguments)}
         return {**super().get_config(), **made_of}
-
-
-def _class_named(name):
-    """The class of a module's name."""
-    known = keras.saving.get_registered_object(name, module_objects=MODULES)
-    if known is None:
-        names = ", ".join(MODULES)
-        raise ValueError(
-            f"ModuleLayer: module must be one of {names}, or in custom_objects, got {name!r}"
-        )
-    return known
 
 
 def _run(module, weights, *args, **kwargs):

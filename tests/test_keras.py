@@ -116,9 +116,7 @@ def test_a_module_of_ones_own_is_known_by_custom_objects():
     layer = ModuleLayer(Scale, {"directly": False})
     assert float(layer(tf.constant(3.0))) == 6
     config = layer.get_config()
-    with pytest.raises(
-        (TypeError, ValueError), match=r"module must be one of .*MLP.*, got 'Scale'"
-    ):
+    with pytest.raises((TypeError, ValueError), match=r"module must be .*MLP.*, got 'Scale'"):
         ModuleLayer.from_config(config)
     with keras.saving.custom_object_scope({"Scale": Scale}):
         assert float(ModuleLayer.from_config(config)(tf.constant(3.0))) == 6

@@ -1,26 +1,16 @@
 """What nodes receive at a step: the interface `Aggregation`, and any message function.
 
 `EdgeMessages` is the general path. It calls a module on every edge and aggregates the results at
-the receivers; nothing is known of the module, so that nothing is moved from edges to nodes.
-`rrn.nn.messages` has the fast way for an MLP, for sums and means.
+the receivers. `rrn.nn.messages` has the fast way for an MLP, for sums and means.
 """
 
 from typing import Any
 
 import tensorflow as tf
 
-from rrn.nn.checks import (
-    check_edges,
-    check_globals,
-    check_nodes,
-    check_shape,
-    check_sizes,
-    float_type,
-)
+from rrn.nn import checks
 from rrn.nn.graphs import EdgeValues, Graph
 from rrn.nn.layers import MLP, gather
-
-AGGREGATES = "sum", "mean", "max", "softmax"
 
 
 class Aggregation(tf.Module):
@@ -40,8 +30,8 @@ class Aggregation(tf.Module):
         self, output_size: int, edge_size: int = 0, global_size: int = 0, name: str = "message_fn"
     ):
         super().__init__(name=name)
-        check_sizes(type(self).__name__, output_size=output_size)
-        check_sizes(type(self).__name__, 0, edge_size=edge_size, global_size=global_size)
+        checks.check_sizes(type(self).__name__, output_size=output_size)
+        checks.check_sizes(type(self).__name__, 0, edge_size=edge_size, global_size=global_size)
         self.output_size, self.edge_size, self.global_size = output_size, edge_size, global_size
 
     def prepare(
@@ -63,9 +53,10 @@ class Aggregation(tf.Module):
                 f"{name} was made for edge_size={self.edge_size} and "
                 f"global_size={self.global_size}, got edges={got[0]} and globals_={got[1]}"
             )
-        edges = check_edges(f"{name}: edges", graph, edges, self.edge_size)
+        edges = checks.check_edges(f"{name}: edges", graph, edges, self.edge_size)
         if globals_ is not None:
-            globals_ = check_globals(f"{name}: globals_", graph, globals_, self.global_size)
+            name = f"{name}: globals_"
+            globals_ = checks.check_globals(name, graph, globals_, self.global_size)
         return edges, globals_
 
     def prepare_followed(
@@ -75,11 +66,10 @@ class Aggregation(tf.Module):
         edges: EdgeValues | None,
         globals_: tf.Tensor | None,
     ) -> tuple[Any, tf.Tensor | None]:
-        """Prepares for a matrix `[output_size, next_size]` by which m_j is multiplied next.
+        """Prepares for a kernel `[output_size, next_size]` by which m_j is multiplied next.
 
         Returns:
-          (what `prepare` returns, the kernel that is left for others to multiply by). An
-          aggregation that multiplies by it itself leaves None.
+          (what `prepare` returns, the kernel; None if the aggregation multiplies by it itself).
         """
         return self.prepare(graph, edges, globals_), kernel
 
@@ -90,15 +80,12 @@ class Aggregation(tf.Module):
         prepared: Any,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
-        """Computes what every node receives.
+        """Computes what every node receives, `[nodes, output_size]`.
 
         Args:
           nodes: `[nodes, node_size]`, the states h, in a network float32.
           edge_weights: `[*edge_shape]`, how often each edge counts, as for edge dropout; None for
             ones.
-
-        Returns:
-          `[nodes, output_size]`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no __call__")
 
@@ -112,8 +99,7 @@ class EdgeMessages(Aggregation):
         softmax    Σ_i a_ij m_ij, with a_ij = w_ij exp(s_ij) / Σ_i w_ij exp(s_ij)
 
     The weights w are 1 if none are given: a weight says how often an edge counts, and 0 leaves it
-    out. So of a mean, a maximum or attention, edge dropout leaves out edges and scales nothing up.
-    A node without senders gets zeros, whatever the aggregate.
+    out. A node without senders gets zeros, whatever the aggregate.
 
     f is called once for all edges of all graphs, with the rows of each edge: (senders
     `[edges, node_size]`, receivers `[edges, node_size]`, edges `[edges, edge_size]` or None,
@@ -126,9 +112,6 @@ class EdgeMessages(Aggregation):
     Messages are aggregated in float32. f reads its variables with `rrn.variables.reading.read`, as
     rrn's own layers do: compiled or recomputed steps and Keras layers refuse what is read
     otherwise.
-
-    Args:
-      compute_dtype: the type of what f is called with.
     """
 
     def __init__(
@@ -150,11 +133,9 @@ class EdgeMessages(Aggregation):
             known = ", ".join(AGGREGATES)
             raise ValueError(f"EdgeMessages: aggregate must be one of {known}, got {aggregate!r}")
         self.function, self.aggregate = function, aggregate
-        self.compute_dtype = float_type("EdgeMessages: compute_dtype", compute_dtype)
+        self.compute_dtype = checks.float_type("EdgeMessages: compute_dtype", compute_dtype)
 
-    def prepare(
-        self, graph: Graph, edges: EdgeValues | None = None, globals_: tf.Tensor | None = None
-    ) -> tuple:
+    def prepare(self, graph, edges=None, globals_=None) -> tuple:
         """Returns what each edge has: (sender, receiver, present, features, globals), or None.
 
         Each has a row for every row of `Graph.edge_ends`; `present` is 1 or 0, in float32.
@@ -170,15 +151,9 @@ class EdgeMessages(Aggregation):
             globals_ = gather(graph.broadcast_globals_to_nodes(globals_), receivers)
         return senders, receivers, present, edges, globals_
 
-    def __call__(
-        self,
-        graph: Graph,
-        nodes: tf.Tensor,
-        prepared: tuple,
-        edge_weights: EdgeValues | None = None,
-    ) -> tf.Tensor:
-        nodes = check_nodes("EdgeMessages: nodes", graph, nodes)
-        edge_weights = check_edges("EdgeMessages: edge_weights", graph, edge_weights)
+    def __call__(self, graph, nodes, prepared, edge_weights=None) -> tf.Tensor:
+        nodes = checks.check_nodes("EdgeMessages: nodes", graph, nodes)
+        edge_weights = checks.check_edges("EdgeMessages: edge_weights", graph, edge_weights)
         senders, receivers, weights, edges, globals_ = prepared
         nodes = tf.cast(nodes, tf.float32)  # gradients of a gather are added up in its type
         ends = [tf.gather(nodes, rows) for rows in (senders, receivers)]
@@ -187,7 +162,7 @@ class EdgeMessages(Aggregation):
         if edge_weights is not None:
             rows = tf.cast(_by_row(edge_weights, []), tf.float32)
             weights = rows if weights is None else rows * weights
-        aggregated = _AT_RECEIVERS[self.aggregate]
+        aggregated = AGGREGATES[self.aggregate]
         return aggregated(messages, scores, weights, receivers, tf.shape(nodes)[0])
 
     def _messages(self, rows, *ends_and_values):
@@ -196,7 +171,7 @@ class EdgeMessages(Aggregation):
         messages, scores = self.function(*ends_and_values), None
         if self.aggregate == "softmax":
             messages, scores = messages
-            check_shape(f"{name} as scores", scores, "[edges, heads]", [rows, None])
+            checks.check_shape(f"{name} as scores", scores, "[edges, heads]", [rows, None])
             scores = tf.cast(scores, tf.float32)
             if not scores.shape[1] or self.output_size % scores.shape[1]:
                 raise ValueError(
@@ -204,30 +179,23 @@ class EdgeMessages(Aggregation):
                     f"divides output_size {self.output_size}, got {scores.shape}"
                 )
         sizes = [rows, self.output_size]
-        check_shape(f"{name} as messages", messages, "[edges, output_size]", sizes)
+        checks.check_shape(f"{name} as messages", messages, "[edges, output_size]", sizes)
         return tf.cast(messages, tf.float32), scores
 
 
 class ConcatenatedMLP(tf.Module):
     """An MLP as a message function of the general path: f([h_i, h_j, e_ij, g]).
 
-    Args:
-      mlp: f. With `scored`, its last output is the score of the edge, for attention.
+    With `scored`, its last output is the score of the edge, for attention.
     """
 
     def __init__(self, mlp: MLP, scored: bool = False):
         super().__init__()
         self.mlp, self.scored = mlp, scored
 
-    def __call__(
-        self,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None,
-        globals_: tf.Tensor | None,
-    ) -> tf.Tensor | list[tf.Tensor]:
+    def __call__(self, *ends_and_values: tf.Tensor | None) -> tf.Tensor | list[tf.Tensor]:
         """Applies the MLP to every edge; see `EdgeMessages`."""
-        parts = [part for part in (senders, receivers, edges, globals_) if part is not None]
+        parts = [part for part in ends_and_values if part is not None]
         messages = self.mlp(tf.concat(parts, axis=-1))
         return tf.split(messages, [-1, 1], axis=-1) if self.scored else messages
 
@@ -269,4 +237,4 @@ def _softmax(messages, scores, weights, receivers, num_nodes):
     return tf.math.divide_no_nan(sums, tf.repeat(totals, columns, axis=1))
 
 
-_AT_RECEIVERS = {"sum": _sum, "mean": _mean, "max": _max, "softmax": _softmax}
+AGGREGATES = {"sum": _sum, "mean": _mean, "max": _max, "softmax": _softmax}

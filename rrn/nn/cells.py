@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rrn.nn.checks import check_shape, shape_of
+from rrn.nn.checks import check_shape
 from rrn.nn.layers import Linear, bias_add
 from rrn.variables.reading import read
 
@@ -21,16 +21,14 @@ class Cell(tf.Module):
         self.input_size, self.hidden_size = input_size, hidden_size
 
     def __call__(self, x: tf.Tensor, state: Any = None) -> tuple[tf.Tensor, Any]:
-        """Makes one step, from x `[rows, input_size]`.
+        """Makes one step, from x `[rows, input_size]`; returns the new (h, c).
 
         Args:
           state: (h, c), each `[rows, hidden_size]`; None for zeros, which take fewer operations.
-
-        Returns:
-          The new (h, c), of the same shapes.
         """
+        x = tf.convert_to_tensor(x)
         for part in tf.nest.flatten(state) if state is not None else []:
-            sizes = [shape_of(x)[0], self.hidden_size]
+            sizes = [x.shape[0], self.hidden_size]
             check_shape(f"{type(self).__name__}: state", part, "[rows, hidden_size]", sizes)
         layer = self.of_x
         w, b = (read(variable, layer.compute_dtype) for variable in (layer.w, layer.b))
@@ -44,8 +42,7 @@ class Cell(tf.Module):
     def following(self, layer: Linear) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiplies out a linear layer without activation and the cell that follows it.
 
-        Returns:
-          (kernel, bias) for `advance`, which then takes the layer's input instead of its output.
+        With the (kernel, bias) that it returns, `advance` takes the layer's input as x.
         """
         raise NotImplementedError
 
@@ -86,9 +83,7 @@ class LSTMCell(Cell):
         w, b = layer.followed_by(w_x)
         return tf.concat([w, w_h], axis=0), b + read(self.linear.b, b.dtype)
 
-    def advance(
-        self, x: tf.Tensor, state: Any, kernel: tf.Tensor, bias: tf.Tensor
-    ) -> tuple[tf.Tensor, Any]:
+    def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tf.Tensor]:
         if state is None:
             kernel = kernel[: -self.hidden_size]
         else:
@@ -135,9 +130,7 @@ class GRUCell(Cell):
         w, b = layer.followed_by(read(self.input.w))
         return w, b + read(self.input.b, b.dtype)
 
-    def advance(
-        self, x: tf.Tensor, state: Any, kernel: tf.Tensor, bias: tf.Tensor
-    ) -> tuple[tf.Tensor, Any]:
+    def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tuple]:
         of_x = tf.cast(bias_add(self.input.product(x, kernel), bias), tf.float32)
         of_h = read(self.hidden.b) if state is None else self.hidden(state[0])
         r_x, u_x, n_x = tf.split(of_x, 3, axis=-1)

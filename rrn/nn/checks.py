@@ -26,51 +26,33 @@ def check_sizes(name: str, lowest: int = 1, /, **sizes: int) -> None:
 
 
 def float_type(name: str, dtype: tf.DType | str) -> tf.DType:
-    """Reads a type of floats, or its name; refuses others, and floats that matrices cannot have."""
-    try:
-        known = tf.as_dtype(dtype)
-    except TypeError:
-        known = None
-    if known not in FLOATS:
+    """Takes a type of floats or its name; refuses those that matrices cannot have."""
+    if dtype not in FLOATS:  # a type equals its name
         floats = ", ".join(floats.name for floats in FLOATS)
         raise ValueError(f"{name} must be a type of floats, one of {floats}, got {dtype!r}")
-    return known
-
-
-def shape_of(value: Any) -> tf.TensorShape:
-    """Finds what is known of a value's shape; a size in it may be None."""
-    return tf.TensorShape(value.shape if hasattr(value, "shape") else np.shape(value))
-
-
-def check_numbers(name: str, value: Any) -> tf.DType:
-    """Refuses what holds no numbers, such as None and lists of different lengths.
-
-    Returns the numbers' type.
-    """
-    if not isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
-        try:
-            dtype = tf.as_dtype(value.dtype if hasattr(value, "shape") else np.asarray(value).dtype)
-            if dtype != tf.string:
-                return dtype
-        except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors
-            pass
-    got = type(value).__name__ if hasattr(value, "shape") else reprlib.repr(value)
-    raise ValueError(f"{name} must be a tensor or an array of numbers, got {got}")
+    return tf.as_dtype(dtype)
 
 
 def check_shape(
     name: str, value: Any, axes: str, sizes: Sequence[int | None] | tf.TensorShape
 ) -> None:
-    """Refuses a value that cannot have the right shape, or is none of numbers.
+    """Refuses a value that cannot have the right shape, or holds no numbers.
 
     Args:
       axes: what the axes are, as "[nodes, node_size]".
       sizes: their sizes, None where a size is not known.
     """
-    check_numbers(name, value)
-    if not shape_of(value).is_compatible_with(sizes):
-        right = tf.TensorShape(sizes)
-        raise ValueError(f"{name} must have shape {axes} = {right}, got {shape_of(value)}")
+    try:
+        array = value if hasattr(value, "shape") else np.asarray(value)
+        wrong_kind = tf.as_dtype(array.dtype) == tf.string
+    except (TypeError, ValueError, NotImplementedError):  # the last for lists of traced tensors
+        array, wrong_kind = value, True
+    if wrong_kind or isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
+        got = type(value).__name__ if hasattr(value, "shape") else reprlib.repr(value)
+        raise ValueError(f"{name} must be a tensor or an array of numbers, got {got}")
+    right, shape = tf.TensorShape(sizes), tf.TensorShape(array.shape)
+    if not shape.is_compatible_with(right):
+        raise ValueError(f"{name} must have shape {axes} = {right}, got {shape}")
 
 
 def index_tensor(
@@ -89,12 +71,11 @@ def index_tensor(
         none = tensor.shape.num_elements() == 0  # an empty list is one of floats
         hint = f"; none at all are tf.zeros({tensor.shape.as_list()}, tf.int32)" if none else ""
         raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
-    known = (
-        tf.get_static_value(tensor) if tensor.shape.rank == 0 or tensor.dtype != tf.int32 else None
-    )
-    wrong = [] if known is None else np.extract((known < 0) | (known > tf.int32.max), known)
-    if len(wrong):
-        raise ValueError(f"{name} must be from 0 to {tf.int32.max}, got {wrong[0]}")
+    if tensor.shape.rank == 0 or tensor.dtype != tf.int32:
+        known = tf.get_static_value(tensor)
+        wrong = [] if known is None else np.extract((known < 0) | (known > tf.int32.max), known)
+        if len(wrong):
+            raise ValueError(f"{name} must be from 0 to {tf.int32.max}, got {wrong[0]}")
     return tf.cast(tensor, tf.int32)
 
 
@@ -121,8 +102,8 @@ def check_edges(name: str, graph: Any, values: Any, *last: int | None) -> Any:
 
 def _edges(name, shape, values, last):
     if isinstance(shape, list):
-        if not isinstance(values, (list, tuple)) or len(values) != len(shape):
-            got = len(values) if isinstance(values, (list, tuple)) else type(values).__name__
+        got = len(values) if isinstance(values, (list, tuple)) else type(values).__name__
+        if got != len(shape):
             raise ValueError(
                 f"{name} must be a list with a value for each of the union's {len(shape)} parts, "
                 f"got {got}"

@@ -20,10 +20,8 @@ def max_pool(images: tf.Tensor) -> tf.Tensor:
     """Takes the largest of every 2 x 2 pixels, the last ones alone where a size is odd.
 
     Within XLA it is a maximum over axes, since XLA has no deterministic gradient of pooling. Where
-    several of four pixels are the largest, each has a share of the gradient then, and elsewhere the
-    first has all of it. Of pixels that a ReLU has set to zero, none goes on.
-
-    From `[batch, height, width, size]` to `[batch, ⌈height / 2⌉, ⌈width / 2⌉, size]`.
+    several of four pixels are the largest, each has a share of the gradient then; elsewhere the
+    first has all of it.
     """
     if not is_compiling():
         return tf.nn.max_pool2d(images, 2, 2, "SAME")
@@ -35,12 +33,7 @@ def max_pool(images: tf.Tensor) -> tf.Tensor:
 
 
 class _Convolution(tf.Module):
-    """A kernel of a shape, a bias, and what both convolutions do before and after theirs.
-
-    Args:
-      fan_in: the number of inputs that add up to one output.
-      sizes: what the user gave, by name.
-    """
+    """A kernel and a bias; fan_in is the number of inputs that add up to one output."""
 
     def __init__(self, shape: Sequence[int], fan_in: float, output_size, dtype, name, **sizes):
         super().__init__(name=name)
@@ -86,10 +79,8 @@ class Conv2D(_Convolution):
         name: str = "conv",
     ):
         if stride > 1 and dilation > 1:
-            raise ValueError(
-                f"Conv2D {name!r}: only one can be above 1, got stride={stride}, "
-                f"dilation={dilation}"
-            )
+            got = f"got stride={stride}, dilation={dilation}"
+            raise ValueError(f"Conv2D {name!r}: only one can be above 1, {got}")
         shape = [kernel_size, kernel_size, input_size, output_size]
         sizes = {"input_size": input_size, "kernel_size": kernel_size}
         sizes |= {"stride": stride, "dilation": dilation}

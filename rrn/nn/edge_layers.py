@@ -18,11 +18,11 @@ Within what XLA compiles it is written for GPUs, where passes over tensors of ed
 
 - All graphs are one block. Senders' rows are taken by their numbers in the whole batch: XLA would
   transpose the edges for a gather within each graph.
-- Bias and ReLU are computed in the products' type. XLA does them in one kernel after the product.
+- Bias and ReLU are computed in the products' type, which XLA does in one kernel after the product.
 - The last bias's gradient needs no edges: Σ_edges d_L = Σ_j n_j y_j, with n_j how many of the edges
-  to j have e_L > 0, which is counted while e_L is summed.
-- The other biases' gradients are products with a few rows of ones. XLA's own sum over all rows
-  takes more than twice as long.
+  to j have e_L > 0.
+- The other biases' gradients are products with a few rows of ones: XLA's own sums take twice as
+  long.
 """
 
 import functools
@@ -46,10 +46,7 @@ _xla = functools.partial(tf.function, jit_compile=True, autograph=False)
 
 
 class EdgeLayerSums:
-    """Sums of messages, as `rrn.nn.messages.fused_sums` returns them.
-
-    The layers of the MLP between its first and its last run on edges.
-    """
+    """Sums of messages, as `rrn.nn.messages.fused_sums` returns them."""
 
     def __init__(self, graph: RegularGraph, mlp: MLP):
         self._graph, self._mlp = graph, mlp
@@ -58,9 +55,7 @@ class EdgeLayerSums:
     def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
         """Whether the sums can be computed so, and are faster than with TensorFlow's gradient.
 
-        That is where the batch is known, k edges leave every node, edges have no features, and the
-        layers run in bfloat16 on CPUs or are compiled with all that surrounds them. In float32 on
-        CPUs an update took 0.94 to 0.97 of the time: less than compiling takes.
+        In float32 on CPUs an update took 0.94 to 0.97 of the time: less than compiling takes.
         """
         if not mlp.layers[1:-1] or edge_size:
             return False
@@ -77,10 +72,7 @@ class EdgeLayerSums:
         edge_kernel: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Computes the sums; see `rrn.nn.messages.FusedSums`.
-
-        There are no edges' features. Weighted messages are summed with TensorFlow's gradient.
-        """
+        """Computes the sums; weighted messages are summed with TensorFlow's gradient."""
         if edge_weights is not None:
             on_edges = self._mlp.hidden_layers
             return self._graph.message_sums(on_edges, senders, receivers, None, edge_weights)
@@ -94,18 +86,13 @@ def message_sums(
     receivers: tf.Tensor,
     weights: Sequence[tuple[tf.Tensor, tf.Tensor]],
 ) -> tf.Tensor:
-    """Computes m.
+    """Computes m `[nodes, last size]` on a graph of which k edges leave every node.
 
-    Sums over edges add up in float32. Gradients of gradients are not defined: to ask for them is
-    an error.
+    Sums over edges add up in float32. To ask for a gradient of the gradient is an error.
 
     Args:
-      graph: a graph of which k edges leave every node.
-      senders, receivers: s and r, `[nodes, size]`.
+      senders, receivers: s and r, `[nodes, size]`, in the type of the products, as the result.
       weights: every layer's kernel and bias in float32, `[size, next size]` and `[next size]`.
-
-    Returns:
-      `[nodes, last size]`, in the type of the senders, which is that of the products.
     """
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
     sums = _CompiledSums(graph) if is_compiling() else _SumsInBlocks(graph)
@@ -150,7 +137,7 @@ class _SumsInBlocks:
         return tf.concat(sums, axis=0), outputs
 
     def backward(self, y, outputs, kernels):
-        """The gradients to senders, receivers, and, in float32, to kernels and biases."""
+        """The gradients to senders and receivers, and in float32 to kernels and biases."""
         blocks = zip(self._blocks(y), outputs, strict=True)
         results = [self._block_gradients(*block, kernels) for block in blocks]
         to_senders, to_receivers, *to_weights = zip(*results, strict=True)
@@ -242,7 +229,7 @@ class _CompiledSums:
         return tf.cast(sums, dtype), (e, counts)
 
     def backward(self, y, kept, kernels):
-        """The gradients to senders, receivers, and, in float32, to kernels and biases."""
+        """As `_SumsInBlocks.backward`."""
         (e, counts), dtype = kept, y.dtype
         to_biases = [tf.reduce_sum(counts * tf.cast(y, tf.float32), axis=0)]
         to_kernels = []
@@ -259,10 +246,7 @@ class _CompiledSums:
         return [*(tf.cast(x, dtype) for x in sums), *to_kernels, *to_biases]
 
     def _rows(self, of_one_graph, edges):
-        """Rows of the whole batch, of those within a graph that has `edges` rows for each node.
-
-        `of_one_graph` are integers `[graph_nodes, k]`.
-        """
+        """Rows of the whole batch, of rows `[graph_nodes, k]` of a graph, `edges` for each node."""
         first = tf.range(self._graph.batch)[:, None] * (len(of_one_graph) * edges)
         return tf.reshape(first + of_one_graph.reshape(1, -1), [-1])
 

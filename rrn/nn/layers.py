@@ -18,10 +18,7 @@ SUM_PARTS = 64  # in which rows are summed: all cores work, each on what its cac
 
 
 def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
-    """Draws a matrix's initial values, uniform in ±sqrt(6 / (fan_in + fan_out)).
-
-    Its shape is `[fan_in, fan_out]`.
-    """
+    """Draws initial values `[fan_in, fan_out]`, uniform in ±sqrt(6 / (fan_in + fan_out))."""
     limit = (6.0 / sum(shape)) ** 0.5
     return tf.random.uniform(shape, -limit, limit)
 
@@ -105,22 +102,20 @@ class Linear(tf.Module):
         return bias_add(x, b) if x.shape.rank == 2 else x + b
 
     def split_kernel(self, sizes: Sequence[int]) -> list[tf.Tensor]:
-        """Splits the kernel by rows.
+        """Splits the kernel by rows: a kernel `[size, output_size]` in `compute_dtype` for each.
 
         A layer over a concatenation of inputs is the sum of the inputs' products with such parts of
         the kernel. So each input may be multiplied where it has the fewest rows.
 
-        One of the sizes may be -1, for what the others leave. Returns a kernel
-        `[size, output_size]` for each, in `compute_dtype`.
+        One of the sizes may be -1, for what the others leave.
         """
         return tf.split(read(self.w, self.compute_dtype), sizes)
 
     def followed_by(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiplies out this layer and a kernel `[output_size, next_size]` after it.
 
-        Returns:
-          (w kernel, b kernel), `[input_size, next_size]` and `[next_size]`, multiplied in float32
-          and cast to `compute_dtype`: x (w kernel) + b kernel = (x w + b) kernel.
+        x (w kernel) + b kernel = (x w + b) kernel. The returned w kernel and b kernel are
+        multiplied in float32 and cast to `compute_dtype`.
         """
         w, b, dtype = read(self.w), read(self.b)[None], self.compute_dtype
         kernel = tf.cast(kernel, tf.float32)
@@ -128,11 +123,7 @@ class Linear(tf.Module):
 
 
 class MLP(tf.Module):
-    """ReLU layers, then a linear one.
-
-    Args:
-      sizes: [input, hidden ..., output], the sizes of the input and of every layer's output.
-    """
+    """ReLU layers, then a linear one: from the first of `sizes` to the last."""
 
     def __init__(
         self,
@@ -152,15 +143,11 @@ class MLP(tf.Module):
     def __call__(
         self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
     ) -> tf.Tensor:
-        """Applies all layers.
+        """Applies all layers: `[..., input]` to `[..., output]`, in `compute_dtype`.
 
         Args:
-          x: `[..., input]`.
           after_relu: a function (x, i) that is applied to the output of the i-th ReLU layer, from
             0, as for dropout.
-
-        Returns:
-          `[..., output]`, in `compute_dtype`.
         """
         first, *rest = self.layers
         x = first(x)
@@ -169,14 +156,7 @@ class MLP(tf.Module):
     def hidden_layers(
         self, x: tf.Tensor, after_relu: Callable[[tf.Tensor, int], tf.Tensor] | None = None
     ) -> tf.Tensor:
-        """Applies what lies between the first and the last layer: ReLUs, and layers between them.
-
-        Returns the last layer's input.
-
-        Args:
-          x: `[..., size]`, what the first layer gives, before its ReLU.
-          after_relu: see `__call__`.
-        """
+        """Applies all between the first layer, which gives x `[..., size]`, and the last layer."""
         for i, layer in enumerate([None, *self.layers[1:-1]]):
             x = tf.nn.relu(x if layer is None else layer(x))
             x = after_relu(x, i) if after_relu else x
@@ -193,8 +173,5 @@ class Embedding(tf.Module):
             self.table = tf.Variable(glorot_uniform([vocabulary_size, size]), name="table")
 
     def __call__(self, ids: tf.Tensor) -> tf.Tensor:
-        """Looks up the rows of ids, integers `[...]`: `[..., size]`.
-
-        The table's gradient is sparse, `tf.IndexedSlices`.
-        """
+        """Looks up the rows of ids, integers `[...]`: `[..., size]`; the gradient is sparse."""
         return tf.gather(read(self.table), ids)

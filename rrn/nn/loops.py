@@ -1,7 +1,8 @@
-"""A loop that XLA compiles once, with a gradient that computes each turn again.
+"""Steps that are computed again in the backward pass, so that memory keeps their inputs alone.
 
-TensorFlow's own gradient of a loop keeps whatever a turn computes, and where a turn has a gradient
-of its own it computes another one of zeros. This loop keeps the state before each turn alone.
+`recomputed` is for steps one by one. `Loop` is for many steps that XLA compiles once. TensorFlow's
+own gradient of a loop keeps whatever a turn computes, and where a turn has a gradient of its own it
+computes another one of zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +11,35 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.nn.layers import custom_gradient
+from rrn.variables.reading import reading_scope, values_of
+
+
+def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable:
+    """Makes a function whose activations are computed again in the backward pass.
+
+    Gradients flow to its arguments and to the variables, which are read once, here.
+
+    Args:
+      function: from nests of tensors (and of anything else) to nests of tensors. It computes the
+        same whenever it is called with the same arguments; so it draws nothing.
+      variables: all variables that the function reads with `rrn.variables.reading.read`.
+    """
+    values = values_of(variables)
+    references = list(values)
+
+    def call(*args):
+        leaves = tf.nest.flatten(args)
+
+        @tf.recompute_grad
+        def run(values, tensors):
+            tensors = iter(tensors)
+            filled = [next(tensors) if tf.is_tensor(leaf) else leaf for leaf in leaves]
+            with reading_scope(dict(zip(references, values, strict=True))):
+                return function(*tf.nest.pack_sequence_as(args, filled))
+
+        return run(list(values.values()), [leaf for leaf in leaves if tf.is_tensor(leaf)])
+
+    return call
 
 
 class Loop:
@@ -22,10 +52,8 @@ class Loop:
 
         backward    ds(t-1), dc(t) = (ds(t), do(t)) J(t);  dc = Σ_t dc(t)         t = T .. 1
 
-    Args:
-      turn: a function from the state and the constants to the new state and a float32 output.
-      turns: T, at least 1.
-      output_shape: the shape of a turn's output.
+    The turn makes a new state and a float32 output, of a shape, of a state and the constants. T is
+    at least 1.
     """
 
     def __init__(
@@ -83,17 +111,10 @@ class Loop:
         return tf.while_loop(lambda t, *_: more(t), body, begin, maximum_iterations=self.turns)
 
     def __call__(self, state: Any, constants: Any) -> tuple[Any, tf.Tensor]:
-        """Runs all turns.
+        """Runs all turns: returns the last state and the outputs `[turns, *output_shape]`.
 
         Gradients flow to floats of the state and of the constants, and to nothing else that `turn`
-        uses.
-
-        Args:
-          state: a nest of tensors; those of floats are float32.
-          constants: a nest of tensors, and of anything else.
-
-        Returns:
-          (the last state, the outputs `[turns, *output_shape]`).
+        uses. The state's floats are float32.
         """
 
         @custom_gradient

@@ -9,12 +9,12 @@
   computed once.
 
 The result is that of `rrn.nn.plain.messages` and `rrn.nn.plain.sum_messages`, or that sum divided
-by the degree. Any other message function, and other aggregates, take the general path,
-`rrn.nn.aggregation`. `make_aggregation` chooses.
+by the degree. `make_aggregation` chooses between this way and the general path,
+`rrn.nn.aggregation`.
 """
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -27,41 +27,18 @@ from rrn.nn.relu_sums import ReluSums
 from rrn.variables.reading import read
 
 
-class FusedSums(Protocol):
-    """Sums of messages with the layers on edges built in; what `fused_sums` returns."""
-
-    def __call__(
-        self,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: Any = None,  # of the kind that the graph has
-        edge_kernel: tf.Tensor | None = None,
-        edge_weights: Any = None,
-    ) -> tf.Tensor:
-        """Computes Σ_i w_ij φ(s_i + r_j + e_ij K), with φ the layers on edges.
-
-        Args:
-          senders, receivers: `[nodes, size]`, the s_i and the r_j.
-          edges: the edges' features `[*edge_shape, edge_size]`, None without.
-          edge_kernel: `[edge_size, size]`, K; None without edges.
-          edge_weights: `[*edge_shape]`, None for ones.
-
-        Returns:
-          `[nodes, output_size]`.
-        """
-        ...
-
-
-def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> FusedSums | None:
+def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> Callable[..., tf.Tensor] | None:
     """Finds a faster way to sum the messages of an MLP than `Graph.message_sums`.
 
-    Args:
-      mlp: on edges run its `hidden_layers`: a ReLU, then each layer between the first and the last
-        with a ReLU after it.
+    On edges run the MLP's `hidden_layers`, φ: a ReLU, then each layer between the first and the
+    last with a ReLU after it.
 
     Returns:
-      A function that gives what `message_sums` gives with `mlp.hidden_layers` for edge_fn, or None
-      if there is no faster way for this graph and MLP.
+      None if there is no faster way for this graph and MLP; else a function (senders, receivers,
+      edges, edge_kernel, edge_weights) that computes Σ_i w_ij φ(s_i + r_j + e_ij K) for every node,
+      `[nodes, output_size]`. Its arguments are s and r `[nodes, size]`, the edges' features e
+      `[*edge_shape, edge_size]` and K `[edge_size, size]`, None without; and w `[*edge_shape]`,
+      None for ones.
     """
     if isinstance(graph, RegularGraph) and graph.neighbours.shape.num_elements() != 0:
         if ReluSums.suits(graph, mlp, edge_size):
@@ -78,9 +55,7 @@ class MessageFunction(Aggregation):
     features and the globals of the nodes' graph, in this order. With edge weights w_ij the sum is
     Σ_i w_ij m_ij, and the mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
 
-    Args:
-      hidden_sizes: the sizes of f's ReLU layers, at least one.
-      mean: whether it is the mean.
+    hidden_sizes are the sizes of f's ReLU layers, at least one.
     """
 
     mlp: MLP
@@ -120,13 +95,12 @@ class MessageFunction(Aggregation):
         Returns:
           A dict of
             "sender_kernel", "receiver_kernel", "edge_kernel": the rows of the first layer's kernel
-              that multiply h_i, h_j and e_ij, `[node_size or edge_size, size]`;
+              that multiply h_i, h_j and e_ij;
             "edges": the products of edge features and edge_kernel `[*edge_shape, size]`. Where
-              there are fused sums, the features themselves. None without edge features;
+              there are fused sums, the features themselves;
             "global_terms": the products with globals, and the first layer's bias, `[nodes, size]`;
-              None without globals;
-            "output_kernel", "output_bias": `[size, output_size]` and `[output_size]`, of the last
-              layer, or of the last layer and `next_kernel` multiplied out;
+            "output_kernel", "output_bias": those of the last layer, or of the last layer and
+              `next_kernel` multiplied out;
             "degrees": the number of messages to each node, `[nodes]`;
             "summed_biases": degrees times output_bias, `[nodes, output_size]`.
         """
@@ -160,28 +134,11 @@ class MessageFunction(Aggregation):
             "summed_biases": _summed_biases(output_bias, degrees),
         }
 
-    def prepare_followed(
-        self,
-        kernel: tf.Tensor | None,
-        graph: Graph,
-        edges: EdgeValues | None,
-        globals_: tf.Tensor | None,
-    ) -> tuple[dict[str, Any], None]:
+    def prepare_followed(self, kernel, graph, edges, globals_) -> tuple[dict[str, Any], None]:
         return self.prepare(graph, edges, globals_, kernel), None
 
-    def __call__(
-        self,
-        graph: Graph,
-        nodes: tf.Tensor,
-        prepared: dict[str, Any],
-        edge_weights: EdgeValues | None = None,
-    ) -> tf.Tensor:
-        """Sums the messages to every node; see `Aggregation.__call__` for the arguments.
-
-        Returns:
-          `[nodes, output_size]`; times `next_kernel`, `[nodes, next_size]`, if `prepare` was given
-          one.
-        """
+    def __call__(self, graph, nodes, prepared, edge_weights=None) -> tf.Tensor:
+        """Sums the messages to every node, times `next_kernel` if `prepare` was given one."""
         edge_weights = check_edges("MessageFunction: edge_weights", graph, edge_weights)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
@@ -219,16 +176,23 @@ def make_aggregation(
 ) -> Aggregation:
     """Chooses how a network's messages are computed.
 
-    The sum or mean of an MLP's messages has few operations on edges, `MessageFunction`. Everything
-    else is called on every edge, `EdgeMessages`, but for an `Aggregation`, which does what it
-    likes.
+    The sum or mean of an MLP's messages has few operations on edges, `MessageFunction`. An
+    `Aggregation` does what it likes. Everything else is called on every edge, `EdgeMessages`.
 
     Args:
       message_fn: a module that is called on every edge, an `Aggregation`, or None for an MLP.
     """
     sizes = edge_size, global_size
     if isinstance(message_fn, Aggregation):
-        _check_given(message_fn, aggregate, *sizes)
+        name = f"message_fn is the aggregation {type(message_fn).__name__}"
+        if aggregate != "sum":
+            raise ValueError(f"{name}, which aggregates by itself: aggregate must not be given")
+        own = message_fn.edge_size, message_fn.global_size
+        if sizes not in (own, (0, 0)):
+            raise ValueError(
+                f"{name}, made for edge_size={own[0]} and global_size={own[1]}; the network is "
+                f"given edge_size={edge_size} and global_size={global_size}"
+            )
         return message_fn
     if message_fn is None and aggregate in ("sum", "mean"):
         mean = aggregate == "mean"
@@ -239,19 +203,6 @@ def make_aggregation(
         mlp = MLP(all_sizes, compute_dtype, name="message_fn")
         message_fn = ConcatenatedMLP(mlp, scored=aggregate == "softmax")
     return EdgeMessages(message_fn, hidden_size, aggregate, *sizes, compute_dtype)
-
-
-def _check_given(aggregation, aggregate, edge_size, global_size):
-    """Refuses what an `Aggregation` has by itself and is given otherwise."""
-    name = f"message_fn is the aggregation {type(aggregation).__name__}"
-    if aggregate != "sum":
-        raise ValueError(f"{name}, which aggregates by itself: aggregate must not be given")
-    own = aggregation.edge_size, aggregation.global_size
-    if (edge_size, global_size) not in (own, (0, 0)):
-        raise ValueError(
-            f"{name}, made for edge_size={own[0]} and global_size={own[1]}; the network is given "
-            f"edge_size={edge_size} and global_size={global_size}"
-        )
 
 
 def _summed_biases(bias, degrees):

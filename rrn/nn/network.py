@@ -8,8 +8,8 @@ word for word; read that page first. Here it is the same with fewer operations:
   the first of post, and the last of post with the LSTM's.
 - The products with x do not change from step to step, and are computed once.
 
-The network is open: any module may be the message function (`rrn.nn.aggregation`) and the node
-update (`rrn.nn.node_updates`). What stands above is of the default parts.
+Any module may be the message function (`rrn.nn.aggregation`) and the node update
+(`rrn.nn.node_updates`). What stands above is of the default parts.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,9 @@ from rrn.compiling import is_compiling
 from rrn.nn.checks import check_edges, check_shape, check_sizes
 from rrn.nn.graphs import EdgeValues, Graph
 from rrn.nn.layers import MLP
-from rrn.nn.loops import Loop
+from rrn.nn.loops import Loop, recomputed
 from rrn.nn.messages import make_aggregation
 from rrn.nn.node_updates import CELLS, NodeUpdate, PostUpdate, as_state
-from rrn.nn.recompute import recomputed
 from rrn.variables.random import dropout_weights
 from rrn.variables.reading import checked_reads, reading_scope, values_of
 from rrn.variables.recorder import record
@@ -42,8 +41,8 @@ class RecurrentState(NamedTuple):
     Attributes:
       hidden: `[nodes, hidden_size]`.
       cell: what the node update keeps beside h. Of the LSTM it is the cell state
-        `[nodes, hidden_size]`; of the GRU and without a cell (), nothing; of another update any
-        nest of tensors `[nodes, ...]`.
+        `[nodes, hidden_size]`; of the GRU and without a cell (); of another update any nest of
+        tensors `[nodes, ...]`.
       started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
         mean nothing.
     """
@@ -71,7 +70,6 @@ class RecurrentRelationalNetwork(tf.Module):
     `message_fn/linear_0/w`; make two networks within two `tf.name_scope`s.
 
     Args:
-      hidden_size: the size of states, messages and all layers.
       num_hidden_layers: the number of ReLU layers of input_fn, message_fn and node_fn each.
       node_update: "lstm", "gru" (`rrn.GRUCell`) or None, each after or with an MLP, node_fn; or an
         `rrn.NodeUpdate` instead of both.
@@ -119,12 +117,12 @@ class RecurrentRelationalNetwork(tf.Module):
         self.node_update = node_update
 
     def mlps(self) -> list[MLP]:
-        """Lists the MLPs of its inputs, its messages and its nodes, which a task may regularize."""
+        """Lists its MLPs, which a task may regularize."""
         mlps = self.input_fn, self.message_fn.mlp, self.node_fn
         return [mlp for mlp in mlps if mlp is not None]
 
     def initial_state(self, num_nodes: int | tf.Tensor) -> RecurrentState:
-        """Makes the state of nodes that have made no step, of zeros."""
+        """Makes the state of nodes that have made no step."""
         state = self._first_state(tf.zeros([num_nodes, self.hidden_size]))
         hidden, cell = tf.nest.map_structure(tf.zeros_like, state)
         return RecurrentState(hidden, cell, started=tf.zeros([num_nodes], tf.bool))
@@ -138,11 +136,7 @@ class RecurrentRelationalNetwork(tf.Module):
         globals_: tf.Tensor | None = None,
         **options: Any,
     ) -> list[tf.Tensor]:
-        """Runs the network from the start; arguments and errors are those of `segment`.
-
-        Returns:
-          The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`.
-        """
+        """Runs `segment` from the start; returns the hidden states of every step."""
         return self.segment(graph, features, num_steps, None, edges, globals_, **options)[0]
 
     def segment(
@@ -164,13 +158,13 @@ class RecurrentRelationalNetwork(tf.Module):
         through one segment alone.
 
         Args:
-          state: where to go on; None for `initial_state`.
+          state: where to resume; None for `initial_state`.
           edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
           globals_: `[graphs, global_size]`; None without.
           edge_keep_probability: the probability of a message to be kept. Those that are kept are
             scaled up by its inverse, the others are dropped.
           uniform: a function (shape, step, part) that returns draws in [0, 1) of the shape, needed
-            where messages are dropped. It is asked at every step, for every part of a union.
+            where messages are dropped. It is called at every step, for every part of a union.
           recompute: keep h and c of every step alone, and compute the rest again in the backward
             pass: less memory, more time.
 
@@ -179,15 +173,24 @@ class RecurrentRelationalNetwork(tf.Module):
           the state after the last step.
 
         Raises:
-          ValueError: num_steps is no integer of at least 1, a value does not fit the network or the
-            graph, or messages are to be dropped without `uniform`.
+          ValueError: a value does not fit the network or the graph.
         """
         check_sizes(NAME, num_steps=num_steps)
         if not isinstance(graph, Graph):
             raise ValueError(f"{NAME}: graph must be an rrn.Graph, got {type(graph).__name__}")
         sizes = [graph.known_sizes().nodes, self.input_size]
         check_shape(f"{NAME}: features", features, "[nodes, input_size]", sizes)
-        drops = _check_dropout(edge_keep_probability, uniform)
+        if not 0 < edge_keep_probability <= 1:
+            got = edge_keep_probability
+            raise ValueError(
+                f"{NAME}: edge_keep_probability must be above 0 and at most 1, got {got}"
+            )
+        drops = edge_keep_probability < 1
+        if drops and uniform is None:
+            raise ValueError(
+                f"{NAME}: edge_keep_probability={edge_keep_probability} needs uniform, a function "
+                "(shape, step, part) that returns draws in [0, 1), got None"
+            )
         x = self.input_fn(tf.convert_to_tensor(features))
         constants = self._prepare(graph, x, edges, globals_)
         hidden, carried = x, self._first_state(x)
@@ -225,18 +228,14 @@ class RecurrentRelationalNetwork(tf.Module):
         return tf.cast(hidden, tf.float32), cell
 
     def _prepare(self, graph, x, edges, globals_):
-        """What is the same at every step, of x `[nodes, hidden_size]`.
-
-        Returns (the messages' part; the kernel by which messages are then multiplied, or None; the
-        node update's part).
-        """
+        """(the messages' part, the kernel by which messages are then multiplied, x's part)."""
         with checked_reads(NAME):
             x, kernel = self.node_update.prepare(tf.cast(x, self.node_update.input_dtype))
             messages, kernel = self.message_fn.prepare_followed(kernel, graph, edges, globals_)
         return messages, kernel, x
 
     def _step(self, graph, hidden, carried, constants, edge_weights, first):
-        """The node update's new (h, c), of h with which messages are made and its (h, c)."""
+        """The node update's new (h, c), of the h of the messages and its own (h, c)."""
         prepared, kernel, x = constants
         with checked_reads(NAME):
             hidden = tf.cast(hidden, self.message_fn.input_dtype)
@@ -254,10 +253,7 @@ class RecurrentRelationalNetwork(tf.Module):
 
 
 def _looped(advance, num_steps, hidden, carried, constants, values):
-    """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c)).
-
-    The loop computes each block again in the backward pass. `values` are those of the variables.
-    """
+    """Many steps as a loop over blocks of a few, which XLA compiles once: (states, (h, c))."""
     block = max(d for d in range(1, UNROLLED_STEPS + 1) if num_steps % d == 0)
 
     def turn(state, constants):
@@ -301,17 +297,3 @@ def _edge_dropout(graph, keep_probability, uniform, step):
     draws = tf.nest.pack_sequence_as(shapes, draws)
     draws = check_edges(f"{NAME}: what uniform returns", graph, draws)
     return tf.nest.map_structure(lambda d: dropout_weights(d, keep_probability), draws)
-
-
-def _check_dropout(keep_probability, uniform):
-    """Tells whether messages are dropped; refuses a wrong probability, and missing draws."""
-    if not 0 < keep_probability <= 1:
-        raise ValueError(
-            f"{NAME}: edge_keep_probability must be above 0 and at most 1, got {keep_probability}"
-        )
-    if keep_probability < 1 and uniform is None:
-        raise ValueError(
-            f"{NAME}: edge_keep_probability={keep_probability} needs uniform, a function "
-            "(shape, step, part) that returns draws in [0, 1), got None"
-        )
-    return keep_probability < 1

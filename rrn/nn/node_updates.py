@@ -30,11 +30,9 @@ class NodeUpdate(tf.Module):
     input_dtype = tf.float32  # of the messages and of x
 
     def initial_state(self, x: tf.Tensor) -> tuple[tf.Tensor, Any]:
-        """Makes the state before the first step, of the nodes' inputs x `[nodes, hidden_size]`.
+        """Makes (h, c) before the first step, of the nodes' inputs x `[nodes, hidden_size]`.
 
-        Returns:
-          (h, c), as the first step's call takes them; here (x, ()). The first step's messages are
-          those of x in any case.
+        By default it is (x, ()). The first step's messages are those of x in any case.
         """
         return x, ()
 
@@ -42,19 +40,15 @@ class NodeUpdate(tf.Module):
         """Computes what is the same at every step, of the nodes' inputs x `[nodes, hidden_size]`.
 
         Returns:
-          (what calls take for x, a nest of tensors; a matrix `[message_size, size]` by which the
-          messages are multiplied before a call takes them, None for no multiplication). Here x and
-          None.
+          (what calls take for x, a nest of tensors; a kernel `[message_size, size]` by which the
+          messages are multiplied before a call takes them, or None). By default (x, None).
         """
         return x, None
 
     def start(
         self, messages: tf.Tensor, x: Any, hidden: tf.Tensor, cell: Any
     ) -> tuple[tf.Tensor, Any]:
-        """Makes a first step of all nodes, for updates that need fewer operations for it.
-
-        hidden and cell are what `initial_state` returned. By default it is a call.
-        """
+        """Makes a first step, of `initial_state`, for updates that need fewer operations for it."""
         return self(messages, x, hidden, cell)
 
     def __call__(
@@ -63,9 +57,9 @@ class NodeUpdate(tf.Module):
         """Makes a step.
 
         Args:
-          messages: `[nodes, message_size]`, m(t).
+          messages: m(t) `[nodes, message_size]`.
           x: `[nodes, hidden_size]`, or what `prepare` made of it.
-          hidden: `[nodes, hidden_size]`, h(t-1).
+          hidden: h(t-1) `[nodes, hidden_size]`.
           cell: c(t-1).
 
         Returns:
@@ -108,9 +102,9 @@ class PostUpdate(NodeUpdate):
     def prepare(self, x: tf.Tensor) -> tuple[tuple, tf.Tensor]:
         """Returns ((input_terms, kernels), the messages' rows of post's first kernel).
 
-        input_terms `[nodes, hidden_size]` are what x contributes to post's first layer, bias
-        included. kernels are those of post's last layer and the cell multiplied out; without a
-        cell the rows of post's first kernel that multiply h.
+        input_terms are what x contributes to post's first layer, bias included. kernels are those
+        of post's last layer and the cell multiplied out; without a cell the rows of post's first
+        kernel that multiply h.
         """
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
         message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._inputs)
@@ -118,18 +112,14 @@ class PostUpdate(NodeUpdate):
         kernels = self.cell.following(last) if self.cell else hidden_kernel
         return (input_terms, kernels), message_kernel
 
-    def start(
-        self, messages: tf.Tensor, x: tuple, hidden: tf.Tensor, cell: Any
-    ) -> tuple[tf.Tensor, Any]:
+    def start(self, messages, x, hidden, cell) -> tuple[tf.Tensor, Any]:
         if self.cell is None:
             return self(messages, x, hidden, cell)
         input_terms, kernels = x
         z = self.node_fn.hidden_layers(messages + input_terms)
         return self.cell.advance(z, None, *kernels)  # without the products with zeros
 
-    def __call__(
-        self, messages: tf.Tensor, x: tuple, hidden: tf.Tensor, cell: Any
-    ) -> tuple[tf.Tensor, Any]:
+    def __call__(self, messages, x, hidden, cell) -> tuple[tf.Tensor, Any]:
         input_terms, kernels = x
         z = messages + input_terms
         if self.cell is not None:

@@ -18,10 +18,6 @@ def dropout(
       probabilities: for each ReLU layer the probability of an output to be dropped.
       random: the examples' draws; None where nothing is dropped, as in evaluation.
       steps: the number of rows of each example.
-
-    Returns:
-      A function of the i-th ReLU layer's output `[examples * steps, size]` and i, or None if
-      nothing is dropped.
     """
     if random is None or not any(probabilities):
         return None
@@ -44,13 +40,8 @@ def sum_readout(
 ) -> tf.Tensor:
     """Applies an MLP to the sum of each graph's nodes, at every step; all steps are one product.
 
-    There are hidden states `[nodes, hidden_size]` of every step.
-
-    Args:
-      probabilities, random: see `dropout`.
-
-    Returns:
-      Logits `[graphs, steps, classes]`.
+    From hidden states `[nodes, hidden_size]` of every step come logits `[graphs, steps, classes]`.
+    Probabilities and random are those of `dropout`.
     """
     sums = tf.stack([graph.sum_nodes(h) for h in hidden], axis=1)
     steps, size = sums.shape[1:]
@@ -61,10 +52,7 @@ def sum_readout(
 def answer_losses(
     logits: tf.Tensor, answers: tf.Tensor
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Computes the cross-entropy of logits `[graphs, steps, classes]`, and its mean over all steps.
-
-    Args:
-      answers: the right classes, integers `[graphs]`.
+    """Computes the cross-entropy of logits `[graphs, steps, classes]` and answers `[graphs]`.
 
     Returns:
       (losses, outputs), as a task's `loss` returns them. The losses' "loss" `[graphs]` is the mean
@@ -90,8 +78,7 @@ def accuracy_metrics(
       name: what a kind is, in a word.
 
     Returns:
-      name -> (number right, number of questions), as a task's `metrics` returns them: "accuracy",
-      scalars; "accuracy_by_step", `[steps]` and a scalar; "accuracy_by_{name}", `[num_kinds]` each.
+      name -> (number right, number of questions), as a task's `metrics` returns them.
     """
     examples, last = tf.ones(tf.shape(correct)[0]), correct[:, -1]
     return {

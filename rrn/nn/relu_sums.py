@@ -29,18 +29,14 @@ class ReluSums:
         neighbours = graph.known_neighbours
         assert neighbours is not None  # see `suits`
         nodes, k = self._shape = neighbours.shape
-        # The place of each pair's edge in rows of k + 1 edges, of which the last is no edge.
+        # The number of each pair's edge among k + 1 edges to a node, of which the last is no edge.
         number = np.full([nodes, nodes], k)
         number[neighbours, np.arange(nodes)[:, None]] = np.arange(k)
-        self._places = np.arange(nodes) * (k + 1) + number  # [senders, receivers]
+        self._rows = np.arange(nodes) * (k + 1) + number  # [senders, receivers]
 
     @staticmethod
     def suits(graph: RegularGraph, mlp: MLP, edge_size: int) -> bool:
-        """Whether the sums can be computed so, and are faster than edge by edge.
-
-        That is where the MLP has one hidden layer, edges have few features, and the graph is known
-        before the run, small, and has no edge twice.
-        """
+        """Whether the sums can be computed so (no edge is there twice), and are faster."""
         neighbours = graph.known_neighbours
         if len(mlp.layers) > 2 or edge_size > FEW_FEATURES:
             return False
@@ -56,7 +52,7 @@ class ReluSums:
         edge_kernel: tf.Tensor | None = None,
         edge_weights: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Computes the sums; see `rrn.nn.messages.FusedSums`."""
+        """Computes the sums."""
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights
         weights = self._by_pair(tf.expand_dims(weights, -1))[..., 0]
@@ -72,7 +68,7 @@ class ReluSums:
         nodes, k = self._shape
         padded = tf.pad(edges, [[0, 0], [0, 0], [0, 1], [0, 0]])
         rows = tf.reshape(padded, [-1, nodes * (k + 1), edges.shape[-1]])
-        return tf.gather(rows, self._places, axis=1)
+        return tf.gather(rows, self._rows, axis=1)
 
 
 @custom_gradient
@@ -92,13 +88,9 @@ _compiled = functools.cache(xla_in_float32)
 
 
 def _sums_over_pairs(senders, receivers, weights, edges, kernel):
-    """Σ_i w_ij relu(s_i + r_j + e_ij K), `[batch, nodes, size]`.
+    """Σ_i w_ij relu(s_i + r_j + e_ij K), `[batch, nodes, size]` as s and r.
 
-    Args:
-      senders, receivers: `[batch, nodes, size]`.
-      weights: `[batch or 1, senders, receivers]`.
-      edges: `[batch or 1, senders, receivers, edge_size]`.
-      kernel: `[edge_size, size]`.
+    Weights are `[batch or 1, senders, receivers]`, edges have a last axis of edge_size.
     """
     terms = []
     for i in range(senders.shape[1]):

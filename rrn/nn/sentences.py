@@ -16,29 +16,30 @@ def prefix_tree(
     """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
 
     Args:
-      tokens: the sentences' words, integers `[sentences, length]`; what comes after a sentence's
-        end does not matter.
+      tokens: the sentences' words, integers `[sentences, length]`, padded with anything.
       lengths: the sentences' numbers of words, integers `[sentences]`, at least 1.
-      fixed_shapes: whether every level has as many entries as there are sentences, of which those
-        beyond its beginnings mean nothing. Shapes then depend on tokens' shape alone, as XLA needs
-        them.
-      multiple: else every level has a multiple of this number of entries.
+      fixed_shapes: pad every level to as many entries as there are sentences, so that shapes depend
+        on tokens' shape alone, as XLA needs them.
+      multiple: else pad every level to a multiple of this number of entries.
 
     Returns:
       A dict of
         "words": for each level the last word of each of its beginnings, integers `[beginnings]`;
-        "parents": for each level but the first, the places in the level before of what comes before
+        "parents": for each level but the first, the row in the level before of what comes before
           that word, integers `[beginnings]`;
-        "ends": where each sentence is among the beginnings of all levels, one level after the
-          other, integers `[sentences]`.
-
-    Raises:
-      ValueError: a length that is known is below 1 or above that of tokens' second axis.
+        "ends": each sentence's row among the beginnings of all levels, one level after the other,
+          integers `[sentences]`.
     """
     tokens = index_tensor("prefix_tree: tokens", tokens, "[sentences, length]", [None, None])
     lengths = index_tensor("prefix_tree: lengths", lengths, "[sentences]", tokens.shape[:1])
     tokens, lengths = tf.cast(tokens, tf.int64), tf.cast(lengths, tf.int64)
-    _check_lengths(tf.get_static_value(lengths), tokens.shape[1])
+    known, longest = tf.get_static_value(lengths), tokens.shape[1]
+    wrong = [] if known is None else known[(known < 1) | (known > longest)]
+    if len(wrong):
+        raise ValueError(
+            f"prefix_tree: lengths must be from 1 to {longest}, as many words as tokens have, "
+            f"got {wrong[0]}"
+        )
     num_words = tf.reduce_max(tokens) + 1
     place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
     words, parents = [], []
@@ -63,16 +64,6 @@ def padded(rows: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(longer, [tf.get_static_value(number), *rows.shape[1:]])
 
 
-def _check_lengths(known, length):
-    """Refuses numbers of words that sentences of `length` words cannot have."""
-    wrong = [] if known is None else known[(known < 1) | (known > length)]
-    if len(wrong):
-        raise ValueError(
-            f"prefix_tree: lengths must be from 1 to {length}, as many words as tokens have, "
-            f"got {wrong[0]}"
-        )
-
-
 class SentenceEncoder(tf.Module):
     """The LSTM's hidden output after each sentence's last word.
 
@@ -93,11 +84,7 @@ class SentenceEncoder(tf.Module):
             self.lstm = LSTMCell(embedding_size, hidden_size, compute_dtype)
 
     def __call__(self, embedding: Embedding, tree: dict[str, Any]) -> tf.Tensor:
-        """Encodes the sentences of a `prefix_tree`; several encoders may share an embedding.
-
-        Returns:
-          `[sentences, hidden_size]`.
-        """
+        """Encodes the sentences of a `prefix_tree`: `[sentences, hidden_size]`."""
         sizes = [tf.size(words) for words in tree["words"]]
         vectors = tf.split(embedding(tf.concat(tree["words"], 0)), sizes)
         state, levels = None, []

@@ -13,10 +13,7 @@ class MovingAverages(tf.Module):
     """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
 
     The averages begin with the variables' values, each on its variable's device and in the same
-    shards.
-
-    Args:
-      decay: at least 0 and below 1; the closer to 1, the longer an average remembers.
+    shards. The decay is at least 0 and below 1.
     """
 
     def __init__(self, variables: Sequence[Variable], decay: float):

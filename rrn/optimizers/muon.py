@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.hardware import multiplies_bfloat16_faster
-from rrn.optimizers.adam import Adam
-from rrn.optimizers.optimizer import Gradient, Optimizer, create_slot
+from rrn.optimizers.optimizer import Optimizer, create_slot
+from rrn.optimizers.tensorflow1 import Adam
 from rrn.variables.reading import Variable, shards
 from rrn.variables.sharded import ShardedVariable, known_size
 
@@ -26,17 +26,15 @@ class Muon(Optimizer):
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`, so that a direction in which the gradients are small is learned,
-    too. Its products are of all matrices of one shape together, and in bfloat16, as Jordan's are,
-    where that is faster; see `product_type`.
+    too. Its products are of all matrices of one shape together.
 
     All variables that are no matrices are Adam's. A matrix in shards is put together on the device
     of its first shard. Muon does not lock a variable while it changes it, as Adam does: of two
     workers that update at the same time, one may overwrite the other's m.
 
     Args:
-      exclude: a regular expression that must be found in some matrix's name. Such matrices are
-        Adam's, too; Jordan advises this for the weights of inputs and outputs. An empty one
-        excludes nothing.
+      exclude: a regular expression that must be found in some matrix's name, or empty. Such
+        matrices are Adam's, too; Jordan advises this for the weights of inputs and outputs.
       weight_decay: λ. What is Adam's does not decay.
       momentum: μ.
     """
@@ -56,9 +54,7 @@ class Muon(Optimizer):
         self.adam = Adam([variable for variable in variables if id(variable) not in by_muon])
         self.m = [create_slot(variable, "m") for variable in self.matrices]
 
-    def apply(
-        self, gradients: Sequence[Gradient], rate: float | tf.Tensor, update: int | tf.Tensor
-    ) -> None:
+    def apply(self, gradients, rate, update) -> None:
         pairs = zip(shards(self.variables_), gradients, strict=True)
         of_shard = {shard.ref(): gradient for shard, gradient in pairs}
         others = shards(self.adam.variables_)
@@ -116,10 +112,9 @@ def _not_excluded(matrices, pattern):
 
 
 def product_type(matrix: Variable) -> tf.DType:
-    """Chooses the type of the products for a matrix.
+    """Chooses the products' type: bfloat16, as Jordan's, for large matrices where it is faster.
 
-    It is bfloat16 for a large matrix on a processor that multiplies it faster, else float32. A
-    change in bfloat16 differs from that in float32 by some hundredths of its length.
+    A change in bfloat16 differs from that in float32 by some hundredths of its length.
     """
     on_cpu = "GPU" not in shards([matrix])[0].device and not is_compiling()
     large = min(known_size(matrix, 0), known_size(matrix, 1)) >= SIZE_FOR_BFLOAT16
@@ -129,15 +124,9 @@ def product_type(matrix: Variable) -> tf.DType:
 def orthogonalized(matrices: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tensor:
     """Makes each matrix's singular values about equal and keeps its singular vectors.
 
-    Five steps of Newton and Schulz's iteration, with Jordan's coefficients.
-
-    Args:
-      matrices: float32 `[..., rows, columns]`, each U S V'.
-      dtype: the type of the products.
-
-    Returns:
-      `[..., rows, columns]`: U f(S) V', in which the singular values f(S) are between 0.7 and 1.2
-      or so.
+    Five steps of Newton and Schulz's iteration, with Jordan's coefficients, make of float32
+    matrices U S V' `[..., rows, columns]` U f(S) V', with f(S) between 0.7 and 1.2 or so. The
+    products are of type dtype.
     """
     upright = known_size(matrices, -2) > known_size(matrices, -1)  # the smaller Gram matrix
 

@@ -11,12 +11,7 @@ Gradient = tf.Tensor | tf.IndexedSlices | None
 
 
 class Optimizer(tf.Module):
-    """Changes variables by their gradients; the base class of all optimizers.
-
-    Args:
-      variables: the variables to train, whole or in shards, in the order of their gradients.
-      name: the first part of the slots' names in checkpoints.
-    """
+    """Changes variables, whole or in shards, by their gradients; the base of all optimizers."""
 
     def __init__(self, variables: Sequence[Variable], name: str):
         super().__init__(name=name)
@@ -28,10 +23,9 @@ class Optimizer(tf.Module):
         """Makes one update.
 
         Args:
-          gradients: one gradient for each variable, in the variables' order. Of a variable in
-            shards, one for each shard. A variable whose gradient is None keeps its value and its
-            slots.
-          rate: the learning rate of this update.
+          gradients: one for each variable or shard, in the variables' order. A variable whose
+            gradient is None keeps its value and its slots.
+          rate: the learning rate.
           update: the number of updates before this one.
         """
         raise NotImplementedError
@@ -52,9 +46,7 @@ def create_slot(
 ) -> Variable:
     """Creates a variable that is not trainable, on another one's device and in the same shards.
 
-    Args:
-      name: what follows the variable's name in the slot's: `m` gives `linear/w/m`.
-      initial: a function from a variable, or a shard, to its slot's first value.
+    Its name follows the variable's: `m` gives `linear/w/m`.
     """
 
     def create(shard):
@@ -73,9 +65,7 @@ def clip_by_global_norm(
     `tf.clip_by_global_norm` would take the norm of a sparse gradient's rows before those of one
     index are added up, and would round gradients within the norm.
 
-    Args:
-      gradients: tensors, `tf.IndexedSlices` or None, each of which is handled on its own device.
-      clip_norm: the largest norm; 0 scales nothing.
+    Each gradient is scaled on its own device; a norm of 0 scales nothing.
 
     Returns:
       The gradients as tensors, None where there was None; and their global norm before, a scalar.

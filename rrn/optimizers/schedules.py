@@ -26,9 +26,6 @@ def learning_rate(
     Args:
       update: the number of updates before this one.
       num_updates: of `Cosine`: how many updates there are, with those of the warm-up.
-
-    Raises:
-      ValueError: `Cosine` without updates.
     """
     update = tf.cast(update, tf.float32)
     rate = tf.constant(base, tf.float32)

@@ -394,20 +394,41 @@ def test_bfloat16_is_close_to_float32(form, node_update, aggregate):
         assert tf.norm(rounded - exact) / tf.norm(exact) < 0.1
 
 
-@pytest.mark.parametrize("sends, aggregate", [(True, "sum"), (False, "mean")])
-def test_bfloat16_gradients_of_a_node_with_1000_neighbours_are_within_1_percent(sends, aggregate):
+def gradient_of_a_hub(sends, aggregate="sum", scale=1.0, dtype=tf.float32, rounded=False):
+    """The gradient to the features of a node with 1,000 neighbours; `scale` is of the messages."""
     ends = tf.zeros([1000], tf.int32), tf.range(1, 1001)
     graph, features = SparseGraph(*(ends if sends else ends[::-1]), 1001), normal(1001, 4)
-    gradients = []
-    for dtype in (tf.float32, tf.bfloat16):
-        tf.random.set_seed(0)
-        network = RecurrentRelationalNetwork(4, 32, aggregate=aggregate, compute_dtype=dtype)
-        with tf.GradientTape() as tape:
-            tape.watch(features)
-            loss = tf.reduce_sum(network(graph, features, 2)[-1])
-        gradients.append(tape.gradient(loss, features)[0])
-    exact, rounded = gradients
-    assert tf.norm(rounded - exact) / tf.norm(exact) < 0.01
+    tf.random.set_seed(0)
+    network = RecurrentRelationalNetwork(4, 32, aggregate=aggregate, compute_dtype=dtype)
+    last = network.message_fn.mlp.layers[-1].w
+    last.assign(scale * last)
+    for variable in network.variables if rounded else ():
+        variable.assign(tf.cast(tf.cast(variable, tf.bfloat16), tf.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(features)
+        loss = tf.reduce_sum(network(graph, features, 2)[-1])
+    return tape.gradient(loss, features)[0]
+
+
+def relative_error(actual, exact):
+    return float(tf.norm(actual - exact) / tf.norm(exact))
+
+
+@pytest.mark.parametrize(
+    "sends, aggregate, scale", [(True, "sum", 1.0), (False, "mean", 1.0), (False, "sum", 1e-3)]
+)
+def test_bfloat16_gradients_of_a_node_with_1000_neighbours_are_within_1_percent(
+    sends, aggregate, scale
+):
+    exact = gradient_of_a_hub(sends, aggregate, scale)
+    assert relative_error(gradient_of_a_hub(sends, aggregate, scale, tf.bfloat16), exact) < 0.01
+
+
+def test_a_large_sum_of_messages_loses_no_more_than_rounded_variables_do():
+    """Gates saturate with 1,000 messages as they are, so that small errors count much."""
+    exact, rounded = (gradient_of_a_hub(False, rounded=rounded) for rounded in (False, True))
+    error = relative_error(gradient_of_a_hub(False, dtype=tf.bfloat16), exact)
+    assert error < 1.2 * relative_error(rounded, exact)
 
 
 def test_one_trace_takes_sparse_graphs_of_all_sizes():

@@ -8,9 +8,8 @@
 The nodes of all graphs of a batch lie in one matrix `[nodes, size]`, graph after graph; there is no
 axis for the batch. Where two forms describe the same graph, their results are the same.
 
-The four forms are values (`GraphValue`): arguments of a `tf.function` and of a SavedModel's
-functions, and elements of a `tf.data` pipeline, where `batch_graphs` puts sparse graphs side by
-side.
+The four forms are values (`GraphValue`): arguments of a `tf.function` or of a SavedModel's
+function, elements of a `tf.data` pipeline, and parts of a union.
 """
 
 from rrn.nn.graphs.batching import batch_graphs

@@ -15,9 +15,6 @@ class FullyConnectedGraph(GraphValue):
 
     Args:
       mask: `[batch, graph_nodes]`, 1 for a node and 0 for padding.
-
-    Raises:
-      ValueError: the mask is not of rank 2, or not of numbers.
     """
 
     __name__ = "rrn.FullyConnectedGraph"  # in SavedModels

@@ -66,12 +66,7 @@ class Graph(abc.ABC):
         """Lists the ends of everything that has a row in the edge shape."""
 
     def edge_list(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Lists the edges one by one; edges from or to padding nodes are left out.
-
-        Returns:
-          (senders, receivers), integers `[edges]`: the k-th edge runs from node senders[k] to node
-          receivers[k].
-        """
+        """Lists (senders, receivers), integers `[edges]`, without edges from or to padding."""
         senders, receivers, present = self.edge_ends()
         if present is None:
             return senders, receivers
@@ -89,7 +84,6 @@ class Graph(abc.ABC):
         """Computes Σ_i w_ij edge_fn(s_i + r_j + e_ij) for every node j, i over its senders.
 
         Args:
-          edge_fn: a function from `[rows, size]` to `[rows, output_size]`.
           senders, receivers: `[nodes, size]`, the s_i and the r_j.
           edges: `[*edge_shape, size]`, the e_ij; None for zeros.
           edge_weights: `[*edge_shape]`, the w_ij; None for ones.
@@ -100,18 +94,11 @@ class Graph(abc.ABC):
 
     @abc.abstractmethod
     def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:
-        """Computes Σ_i w_ij for every node j, with w `[*edge_shape]`, ones if None.
-
-        Returns:
-          `[nodes]`; without weights, the number of each node's senders.
-        """
+        """Computes Σ_i w_ij for every node j, `[nodes]`, with w `[*edge_shape]`, ones if None."""
 
     @abc.abstractmethod
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        """Sums the nodes of each graph: `[nodes, size]` to `[graphs, size]`.
-
-        Padding nodes are not counted.
-        """
+        """Sums the nodes of each graph without padding: `[nodes, size]` to `[graphs, size]`."""
 
     @abc.abstractmethod
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
@@ -123,10 +110,6 @@ class Graph(abc.ABC):
         With a wrong index some operations fail on a CPU. Others add messages to a wrong node, or
         lose them, and say nothing. Call `validate` once for graphs that come from outside, not
         within a `tf.function`.
-
-        Raises:
-          ValueError: an index is out of range, numbers do not fit each other, or values are not
-            known yet.
         """
         raise NotImplementedError(f"{type(self).__name__} has no validate")
 
@@ -134,21 +117,11 @@ class Graph(abc.ABC):
 class GraphValue(tf.experimental.ExtensionType, Graph):
     """A graph that TensorFlow takes as a value, as it takes a tensor; see `ExtensionType`.
 
-    It can be an argument of a `tf.function` or of a SavedModel's function, an element of a
-    `tf.data` pipeline, and a part of a union.
-
     Its methods refuse values that do not fit the graph. What they compute is in those of the same
     names with an underscore, which a form has.
     """
 
-    def message_sums(
-        self,
-        edge_fn: EdgeFunction,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: EdgeValues | None = None,
-        edge_weights: EdgeValues | None = None,
-    ) -> tf.Tensor:
+    def message_sums(self, edge_fn, senders, receivers, edges=None, edge_weights=None) -> tf.Tensor:
         name = f"{type(self).__name__}.message_sums"
         senders = check_nodes(f"{name}: senders", self, senders)
         receivers = check_nodes(f"{name}: receivers", self, receivers)

@@ -25,10 +25,6 @@ class RegularGraph(GraphValue):
     Args:
       neighbours: integers `[graph_nodes, k]`; node j of a graph receives from its nodes
         `neighbours[j]`.
-
-    Raises:
-      ValueError: neighbours are not of rank 2, are no integers, or known and no nodes; the batch is
-        no integer, or below 0.
     """
 
     __name__ = "rrn.RegularGraph"  # in SavedModels
@@ -91,13 +87,8 @@ class RegularGraph(GraphValue):
         def split(x):
             return [None] * len(sizes) if x is None else tf.split(x, sizes)
 
-        blocks = zip(
-            split(self._by_graph(senders)),
-            split(self._by_graph(receivers)),
-            split(edges),
-            split(edge_weights),
-            strict=True,
-        )
+        nodes = self._by_graph(senders), self._by_graph(receivers)
+        blocks = zip(*map(split, (*nodes, edges, edge_weights)), strict=True)
         return tf.concat([self._block_sums(edge_fn, *block) for block in blocks], axis=0)
 
     def _degrees(self, edge_weights):
@@ -162,10 +153,7 @@ class RegularGraph(GraphValue):
 
 
 def all_others(n: int) -> np.ndarray:
-    """Makes the neighbours of a `RegularGraph` in which every node hears all others, not itself.
-
-    They are integers `[n, n - 1]`.
-    """
+    """Makes neighbours `[n, n - 1]`: every node receives from all others, not from itself."""
     return np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
 
 

@@ -17,10 +17,6 @@ class SparseGraph(GraphValue):
       senders, receivers: integers `[edges]`, from 0 to num_nodes - 1.
       num_nodes: the number of nodes of all graphs.
       node_graph: integers `[nodes]`, the graph of every node; one graph if not given.
-
-    Raises:
-      ValueError: an argument has a wrong rank or holds no integers, there are not as many senders
-        as receivers, or more than one graph without `node_graph`.
     """
 
     __name__ = "rrn.SparseGraph"  # in SavedModels

@@ -19,10 +19,6 @@ class GraphUnion(GraphValue):
     Args:
       part_nodes: integers `[parts]`, each part's number of nodes, padding included.
       part_graphs: integers `[parts]`, each part's number of graphs.
-
-    Raises:
-      ValueError: there are no parts, a part is no graph, there are not as many numbers as parts, or
-        they are not the parts', as far as these are known.
     """
 
     __name__ = "rrn.GraphUnion"  # in SavedModels
