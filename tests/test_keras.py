@@ -5,14 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import (
-    MLP,
-    FullyConnectedGraph,
-    Linear,
-    LSTMCell,
-    RecurrentRelationalNetwork,
-    SparseGraph,
-)
+from rrn import MLP, FullyConnectedGraph, Linear, LSTMCell, RecurrentRelationalNetwork, SparseGraph
 from rrn.keras import ModuleLayer
 from rrn.variables.reading import read, reading_scope
 from tests.compare import assert_close, randomize
@@ -144,11 +137,7 @@ def test_a_compute_dtype_of_the_arguments_comes_before_the_policys():
     "module, arguments, message",
     [
         (lambda: MLP([3, 2]), None, "must be a class, .* got a MLP"),
-        (
-            lambda: OwnNetwork,
-            lambda: {"size": MLP([3, 2])},
-            "got a module for size, a MLP",
-        ),
+        (lambda: OwnNetwork, lambda: {"size": MLP([3, 2])}, "got a module for size, a MLP"),
     ],
 )
 def test_a_layer_of_a_wrong_module_or_arguments_is_named(module, arguments, message):

@@ -17,10 +17,7 @@ class Aggregation(tf.Module):
     """What every node receives from its senders: m_j, from the states of all nodes.
 
     A class of your own that inherits from it and has `__call__` may be a network's `message_fn`.
-    Its `prepare` may compute what is the same at every step.
-
-    It gives each node a row of output_size. Edges have edge_size features, graphs global_size
-    globals; 0 without.
+    Edges have edge_size features, graphs global_size globals; 0 without.
     """
 
     mlp: MLP | None = None  # the message function, where it is an MLP that a task may regularize
@@ -37,14 +34,13 @@ class Aggregation(tf.Module):
     def prepare(
         self, graph: Graph, edges: EdgeValues | None = None, globals_: tf.Tensor | None = None
     ) -> Any:
-        """Computes what is the same at every step.
+        """Computes what is the same at every step: what calls take as `prepared`.
+
+        By default it is (edges, globals_).
 
         Args:
           edges: `[*edge_shape, edge_size]`, a list of such for a union; None without.
           globals_: `[graphs, global_size]`; None without.
-
-        Returns:
-          What calls take as `prepared`, a nest of tensors and None; here (edges, globals_).
         """
         name = type(self).__name__
         if (edges is None, globals_ is None) != (self.edge_size == 0, self.global_size == 0):
@@ -60,25 +56,17 @@ class Aggregation(tf.Module):
         return edges, globals_
 
     def prepare_followed(
-        self,
-        kernel: tf.Tensor | None,
-        graph: Graph,
-        edges: EdgeValues | None,
-        globals_: tf.Tensor | None,
+        self, kernel: tf.Tensor | None, *values: Any
     ) -> tuple[Any, tf.Tensor | None]:
-        """Prepares for a kernel `[output_size, next_size]` by which m_j is multiplied next.
+        """Prepares `values` for a kernel `[output_size, next_size]` by which m_j is multiplied.
 
         Returns:
           (what `prepare` returns, the kernel; None if the aggregation multiplies by it itself).
         """
-        return self.prepare(graph, edges, globals_), kernel
+        return self.prepare(*values), kernel
 
     def __call__(
-        self,
-        graph: Graph,
-        nodes: tf.Tensor,
-        prepared: Any,
-        edge_weights: EdgeValues | None = None,
+        self, graph: Graph, nodes: tf.Tensor, prepared: Any, edge_weights: EdgeValues | None = None
     ) -> tf.Tensor:
         """Computes what every node receives, `[nodes, output_size]`.
 
@@ -98,20 +86,17 @@ class EdgeMessages(Aggregation):
         max        the largest m_ij in every column, of the edges with w_ij > 0
         softmax    Σ_i a_ij m_ij, with a_ij = w_ij exp(s_ij) / Σ_i w_ij exp(s_ij)
 
-    The weights w are 1 if none are given: a weight says how often an edge counts, and 0 leaves it
-    out. A node without senders gets zeros, whatever the aggregate.
+    A weight w_ij says how often an edge counts, by default once. A node without senders gets zeros.
 
-    f is called once for all edges of all graphs, with the rows of each edge: (senders
-    `[edges, node_size]`, receivers `[edges, node_size]`, edges `[edges, edge_size]` or None,
-    globals_ `[edges, global_size]` or None), all in `compute_dtype`. It returns messages
-    `[edges, output_size]`. For "softmax" it returns the pair (messages, scores), with scores s
-    `[edges, heads]`: each of the heads weighs an equal part of a message's columns. In a
-    `FullyConnectedGraph` the rows of padding are there, too. What f makes of them is left out, and
-    has to be finite.
+    f is called once for all edges of all graphs, with (senders `[edges, node_size]`, receivers
+    `[edges, node_size]`, edges `[edges, edge_size]` or None, globals_ `[edges, global_size]` or
+    None), all in `compute_dtype`. It returns messages `[edges, output_size]`. For "softmax" it
+    returns the pair (messages, scores), with scores s `[edges, heads]`: each of the heads weighs an
+    equal part of a message's columns. In a `FullyConnectedGraph` f gets the rows of padding, too;
+    what it makes of them is left out, and has to be finite.
 
     Messages are aggregated in float32. f reads its variables with `rrn.variables.reading.read`, as
-    rrn's own layers do: compiled or recomputed steps and Keras layers refuse what is read
-    otherwise.
+    rrn's layers do: compiled or recomputed steps and Keras layers refuse what is read otherwise.
     """
 
     def __init__(
@@ -174,10 +159,8 @@ class EdgeMessages(Aggregation):
             checks.check_shape(f"{name} as scores", scores, "[edges, heads]", [rows, None])
             scores = tf.cast(scores, tf.float32)
             if not scores.shape[1] or self.output_size % scores.shape[1]:
-                raise ValueError(
-                    f"{name} as scores must have shape [edges, heads] with a number of heads that "
-                    f"divides output_size {self.output_size}, got {scores.shape}"
-                )
+                right = f"a number of heads that divides output_size {self.output_size}"
+                raise ValueError(f"{name} as scores must have {right}, got {scores.shape}")
         sizes = [rows, self.output_size]
         checks.check_shape(f"{name} as messages", messages, "[edges, output_size]", sizes)
         return tf.cast(messages, tf.float32), scores

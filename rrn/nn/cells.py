@@ -1,8 +1,4 @@
-"""Recurrent cells: LSTM and GRU.
-
-Matrix products run in `compute_dtype`; gates and states are float32. Initial values are those of
-`rrn.nn.layers`.
-"""
+"""Recurrent cells: LSTM and GRU. Matrix products run in `compute_dtype`, all else in float32."""
 
 from typing import Any
 
@@ -56,11 +52,9 @@ class Cell(tf.Module):
 class LSTMCell(Cell):
     """LSTM with one kernel w `[input_size + hidden_size, 4 * hidden_size]` and a bias b.
 
-        i, j, f, o = split([x, h] w + b)
-        c' = σ(f + 1) c + σ(i) tanh(j)
-        h' = σ(o) tanh(c')
-
-    The kernel of `advance` is `[size + hidden_size, 4 * hidden_size]`.
+    i, j, f, o = split([x, h] w + b)
+    c' = σ(f + 1) c + σ(i) tanh(j)
+    h' = σ(o) tanh(c')
     """
 
     def __init__(
@@ -106,8 +100,7 @@ class GRUCell(Cell):
         r, u = σ(r_x + r_h), σ(u_x + u_h)       the reset and the update gate
         h' = u h + (1 - u) tanh(n_x + r n_h)
 
-    Its state is (h, ()): it keeps nothing beside h. The kernel of `advance` is
-    `[size, 3 * hidden_size]`, for W.
+    Its state is (h, ()): it keeps nothing beside h.
     """
 
     def __init__(

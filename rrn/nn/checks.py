@@ -1,8 +1,7 @@
 """Wrong calls of a user's, named: the argument, the value it got, and what would be right.
 
-Checked is what TensorFlow would not name, or would compute silently. Every check raises a
-ValueError. A name is the function and the argument, as "SparseGraph: senders". A value is a tensor,
-an array or nested lists of numbers. Nothing is added to a traced function.
+Checked is what TensorFlow would not name, or would compute silently. A name is the function and the
+argument, as "SparseGraph: senders". A value is a tensor, an array or nested lists of numbers.
 """
 
 import reprlib
@@ -38,9 +37,7 @@ def check_shape(
 ) -> None:
     """Refuses a value that cannot have the right shape, or holds no numbers.
 
-    Args:
-      axes: what the axes are, as "[nodes, node_size]".
-      sizes: their sizes, None where a size is not known.
+    Axes are such as "[nodes, node_size]". A size is None where it is not known.
     """
     try:
         array = value if hasattr(value, "shape") else np.asarray(value)
@@ -67,10 +64,8 @@ def index_tensor(
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be integers, got {reprlib.repr(value)}") from None
     check_shape(name, tensor, axes, sizes)
-    if not tensor.dtype.is_integer:
-        none = tensor.shape.num_elements() == 0  # an empty list is one of floats
-        hint = f"; none at all are tf.zeros({tensor.shape.as_list()}, tf.int32)" if none else ""
-        raise ValueError(f"{name} must be integers, got {tensor.dtype.name}{hint}")
+    if not tensor.dtype.is_integer and tensor.shape.num_elements() != 0:  # [] is of floats
+        raise ValueError(f"{name} must be integers, got {tensor.dtype.name}")
     if tensor.shape.rank == 0 or tensor.dtype != tf.int32:
         known = tf.get_static_value(tensor)
         wrong = [] if known is None else np.extract((known < 0) | (known > tf.int32.max), known)
@@ -94,8 +89,7 @@ def check_globals(name: str, graph: Any, globals_: Any, size: int | None = None)
 def check_edges(name: str, graph: Any, values: Any, *last: int | None) -> Any:
     """Takes values of edges in the graph's edge shape, a list of such for a union; or None.
 
-    Args:
-      *last: the size of a last axis, None where any is right. Weights have no such axis.
+    `last` is the size of a last axis, None where any is right. Weights have no such axis.
     """
     return None if values is None else _edges(name, graph.known_sizes().edge_shape, values, last)
 
@@ -104,10 +98,8 @@ def _edges(name, shape, values, last):
     if isinstance(shape, list):
         got = len(values) if isinstance(values, (list, tuple)) else type(values).__name__
         if got != len(shape):
-            raise ValueError(
-                f"{name} must be a list with a value for each of the union's {len(shape)} parts, "
-                f"got {got}"
-            )
+            right = f"a list with a value for each of the union's {len(shape)} parts"
+            raise ValueError(f"{name} must be {right}, got {got}")
         parts = zip(shape, values, strict=True)
         return [_edges(f"{name}[{i}]", *part, last) for i, part in enumerate(parts)]
     if shape.rank is not None:
@@ -119,9 +111,7 @@ def known_value(name: str, value: Any) -> np.ndarray:
     """Finds a value on the host, for `Graph.validate`."""
     known = tf.get_static_value(value)
     if known is None:
-        raise ValueError(
-            f"{name} is not known while a function is traced; call validate before, outside of it"
-        )
+        raise ValueError(f"{name} is not known while a function is traced; call validate before")
     return np.asarray(known)
 
 
@@ -130,7 +120,6 @@ def validate_indices(name: str, indices: np.ndarray, bound: int | np.ndarray) ->
     wrong = np.argwhere((indices < 0) | (indices >= bound))
     if len(wrong):
         first = wrong[0].tolist()
-        raise ValueError(
-            f"{name}{first} must be from 0 to {bound - 1}, got {indices[tuple(first)]} "
-            f"({len(wrong)} of {indices.size} are out of range)"
-        )
+        right, got = f"must be from 0 to {bound - 1}", indices[tuple(first)]
+        count = f"{len(wrong)} of {indices.size} are out of range"
+        raise ValueError(f"{name}{first} {right}, got {got} ({count})")

@@ -1,8 +1,8 @@
-"""Convolutions: `tf.Module`s that know no device, file or config.
+"""Convolutions of images `[batch, height, width, channels]`.
 
-Images are `[batch, height, width, channels]`. Kernels start uniform in ±sqrt(6 / fan_in) (He et al.
-2015), which keeps the size of what passes through many ReLU layers; biases start at zero.
-`compute_dtype` is the type of the convolutions and of their outputs; variables are always float32.
+Kernels start uniform in ±sqrt(6 / fan_in) (He et al. 2015), which keeps the size of what passes
+through many ReLU layers; biases start at zero. `compute_dtype` is the type of the convolutions and
+of their outputs; variables are always float32.
 """
 
 from collections.abc import Sequence
@@ -60,12 +60,8 @@ class Conv2D(_Convolution):
 
     Output pixel (y, x) sees kernel_size² pixels around (stride y, stride x) that are `dilation`
     apart. The kernel w is `[kernel_size, kernel_size, input_size, output_size]`, the bias b
-    `[output_size]`. Outputs are `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`.
-
-    Args:
-      stride: how far apart in the input two neighbouring output pixels are.
-      dilation: how far apart in the input two neighbouring elements of the kernel are. Only one of
-        stride and dilation can be above 1.
+    `[output_size]`. Outputs are `[batch, ⌈height / stride⌉, ⌈width / stride⌉, output_size]`. Only
+    one of stride and dilation can be above 1.
     """
 
     def __init__(
@@ -102,9 +98,6 @@ class ConvTranspose2D(_Convolution):
     Every input pixel (y, x) adds its multiple of the kernel to the output around
     (stride y, stride x). The kernel w is `[kernel_size, kernel_size, output_size, input_size]`, the
     bias b `[output_size]`. Outputs are `[batch, stride * height, stride * width, output_size]`.
-
-    Args:
-      stride: how far apart in the output two neighbouring input pixels are.
     """
 
     def __init__(

@@ -12,21 +12,16 @@ positive. With y_j the gradient of m_j:
     of s_i: Σ_(edges from i) d_0;  of r_j: Σ_(edges to j) d_0
 
 On a CPU TensorFlow runs the matrix products, and XLA what lies between them, in blocks of a few
-graphs. TensorFlow's product fused with bias and ReLU is slower there, and so is its ReLU gradient.
-
-Within what XLA compiles it is written for GPUs, where passes over tensors of edges take the time:
+graphs. Within what XLA compiles it is written for GPUs, where passes over edges take the time:
 
 - All graphs are one block. Senders' rows are taken by their numbers in the whole batch: XLA would
   transpose the edges for a gather within each graph.
 - Bias and ReLU are computed in the products' type, which XLA does in one kernel after the product.
-- The last bias's gradient needs no edges: Σ_edges d_L = Σ_j n_j y_j, with n_j how many of the edges
-  to j have e_L > 0.
-- The other biases' gradients are products with a few rows of ones: XLA's own sums take twice as
-  long.
+- The last bias's gradient is Σ_j n_j y_j, with n_j how many of the edges to j have e_L > 0. The
+  others are products with a few rows of ones: XLA's own sums take twice as long.
 """
 
 import functools
-from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -64,14 +59,7 @@ class EdgeLayerSums:
         in_bfloat16 = mlp.layers[1].compute_dtype == tf.bfloat16
         return known and (is_compiling() or (on_cpu and in_bfloat16))
 
-    def __call__(
-        self,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None = None,
-        edge_kernel: tf.Tensor | None = None,
-        edge_weights: tf.Tensor | None = None,
-    ) -> tf.Tensor:
+    def __call__(self, senders, receivers, edges=None, edge_kernel=None, edge_weights=None):
         """Computes the sums; weighted messages are summed with TensorFlow's gradient."""
         if edge_weights is not None:
             on_edges = self._mlp.hidden_layers
@@ -80,19 +68,12 @@ class EdgeLayerSums:
         return message_sums(self._graph, senders, receivers, weights)
 
 
-def message_sums(
-    graph: RegularGraph,
-    senders: tf.Tensor,
-    receivers: tf.Tensor,
-    weights: Sequence[tuple[tf.Tensor, tf.Tensor]],
-) -> tf.Tensor:
+def message_sums(graph: RegularGraph, senders, receivers, weights) -> tf.Tensor:
     """Computes m `[nodes, last size]` on a graph of which k edges leave every node.
 
-    Sums over edges add up in float32. To ask for a gradient of the gradient is an error.
-
-    Args:
-      senders, receivers: s and r, `[nodes, size]`, in the type of the products, as the result.
-      weights: every layer's kernel and bias in float32, `[size, next size]` and `[next size]`.
+    Sums over edges add up in float32. To ask for a gradient of the gradient is an error. Senders
+    and receivers are s and r, in the type of the products, as m. Weights are every layer's kernel
+    and bias, in float32.
     """
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
     sums = _CompiledSums(graph) if is_compiling() else _SumsInBlocks(graph)
@@ -246,7 +227,7 @@ class _CompiledSums:
         return [*(tf.cast(x, dtype) for x in sums), *to_kernels, *to_biases]
 
     def _rows(self, of_one_graph, edges):
-        """Rows of the whole batch, of rows `[graph_nodes, k]` of a graph, `edges` for each node."""
+        """Rows of the whole batch, of a graph's rows `[graph_nodes, k]`; each node has `edges`."""
         first = tf.range(self._graph.batch)[:, None] * (len(of_one_graph) * edges)
         return tf.reshape(first + of_one_graph.reshape(1, -1), [-1])
 

@@ -1,4 +1,4 @@
-"""Dense layers, MLP and embedding: `tf.Module`s that know no device, file or config.
+"""Dense layers, MLP and embedding.
 
 Initial values are the ones behind the paper's results: Glorot-uniform kernels and embeddings, zero
 biases. `compute_dtype` is the type of the matrix products; variables are always float32.
@@ -23,7 +23,7 @@ def glorot_uniform(shape: Sequence[int]) -> tf.Tensor:
     return tf.random.uniform(shape, -limit, limit)
 
 
-def custom_gradient(function: Callable[..., tuple[Any, Callable]]) -> Callable[..., Any]:
+def custom_gradient(function: Callable) -> Callable[..., Any]:
     """Is `tf.custom_gradient`, whose stub does not say what the decorated function returns."""
     return tf.custom_gradient(function)
 
@@ -46,10 +46,7 @@ def bias_add(x: tf.Tensor, b: tf.Tensor):
 
 
 def gather(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    """Is `tf.gather` with a gradient that is added up in float32 at least.
-
-    TensorFlow adds up in the type of the rows: of 4,096 ones in bfloat16, 256.
-    """
+    """Is `tf.gather` with a gradient that is added up in float32, not in bfloat16."""
     if rows.dtype in (tf.float32, tf.float64):
         return tf.gather(rows, indices)
 
@@ -106,16 +103,13 @@ class Linear(tf.Module):
 
         A layer over a concatenation of inputs is the sum of the inputs' products with such parts of
         the kernel. So each input may be multiplied where it has the fewest rows.
-
-        One of the sizes may be -1, for what the others leave.
         """
         return tf.split(read(self.w, self.compute_dtype), sizes)
 
     def followed_by(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Multiplies out this layer and a kernel `[output_size, next_size]` after it.
+        """Returns w kernel and b kernel, of a kernel `[output_size, next_size]` after this layer.
 
-        x (w kernel) + b kernel = (x w + b) kernel. The returned w kernel and b kernel are
-        multiplied in float32 and cast to `compute_dtype`.
+        They are multiplied in float32 and cast to `compute_dtype`.
         """
         w, b, dtype = read(self.w), read(self.b)[None], self.compute_dtype
         kernel = tf.cast(kernel, tf.float32)
@@ -126,10 +120,7 @@ class MLP(tf.Module):
     """ReLU layers, then a linear one: from the first of `sizes` to the last."""
 
     def __init__(
-        self,
-        sizes: Sequence[int],
-        compute_dtype: tf.DType | str = tf.float32,
-        name: str = "mlp",
+        self, sizes: Sequence[int], compute_dtype: tf.DType | str = tf.float32, name: str = "mlp"
     ):
         super().__init__(name=name)
         if len(sizes) < 2:

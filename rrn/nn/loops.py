@@ -19,10 +19,8 @@ def recomputed(function: Callable, variables: Sequence[tf.Variable]) -> Callable
 
     Gradients flow to its arguments and to the variables, which are read once, here.
 
-    Args:
-      function: from nests of tensors (and of anything else) to nests of tensors. It computes the
-        same whenever it is called with the same arguments; so it draws nothing.
-      variables: all variables that the function reads with `rrn.variables.reading.read`.
+    The function makes nests of tensors of nests of tensors and anything else. Called twice with the
+    same arguments it computes the same, so it draws nothing. The variables are all that it reads.
     """
     values = values_of(variables)
     references = list(values)
@@ -52,16 +50,10 @@ class Loop:
 
         backward    ds(t-1), dc(t) = (ds(t), do(t)) J(t);  dc = Σ_t dc(t)         t = T .. 1
 
-    The turn makes a new state and a float32 output, of a shape, of a state and the constants. T is
-    at least 1.
+    T is at least 1; outputs are float32.
     """
 
-    def __init__(
-        self,
-        turn: Callable[[Any, Any], tuple[Any, tf.Tensor]],
-        turns: int,
-        output_shape: Sequence[int | None],
-    ):
+    def __init__(self, turn: Callable, turns: int, output_shape: Sequence[int | None]):
         self.turn, self.turns, self.output_shape = turn, turns, output_shape
 
     def forward(self, state: Any, constants: Any) -> tuple[Any, tf.Tensor, Any]:
@@ -77,9 +69,7 @@ class Loop:
         _, state, befores, outputs = self._while(lambda t: t < self.turns, body, begin)
         return state, outputs.stack(), tf.nest.map_structure(lambda a: a.stack(), befores)
 
-    def backward(
-        self, befores: Any, constants: Any, to_last: list[tf.Tensor], to_outputs: tf.Tensor
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    def backward(self, befores: Any, constants: Any, to_last, to_outputs) -> tuple[list, list]:
         """Returns the gradients to the floats of s(0), and in float32 to those of c."""
         floats = _floats(constants)
 

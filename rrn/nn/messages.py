@@ -1,7 +1,7 @@
 """The message function: the sum of the messages to each node, with few operations on edges.
 
-- The first layer is linear in [h_i, h_j, e_ij]. Each part is multiplied where it has the fewest
-  rows (h on nodes), and the products are added along the edges.
+- The first layer is linear in [h_i, h_j, e_ij]. h is multiplied on nodes, which have fewer rows,
+  and the products are added along the edges.
 - The last layer is linear, so messages are summed before it: Σ_i (W a_ij + b) = W Σ_i a_ij +
   degree_j b. Only the layers between run on edges.
 - A linear layer that follows is multiplied out with the last one, once for all steps.
@@ -21,7 +21,7 @@ import tensorflow as tf
 from rrn.nn.aggregation import Aggregation, ConcatenatedMLP, EdgeMessages
 from rrn.nn.checks import check_edges
 from rrn.nn.edge_layers import EdgeLayerSums
-from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
+from rrn.nn.graphs import Graph, RegularGraph
 from rrn.nn.layers import MLP
 from rrn.nn.relu_sums import ReluSums
 from rrn.variables.reading import read
@@ -51,11 +51,8 @@ def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> Callable[..., tf.Tenso
 class MessageFunction(Aggregation):
     """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node, or their mean.
 
-    f is an MLP. The parts of its input are the sender's state, the receiver's state, the edge's
-    features and the globals of the nodes' graph, in this order. With edge weights w_ij the sum is
-    Σ_i w_ij m_ij, and the mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
-
-    hidden_sizes are the sizes of f's ReLU layers, at least one.
+    f is an MLP of at least one ReLU layer. With edge weights w_ij the sum is Σ_i w_ij m_ij, and the
+    mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
     """
 
     mlp: MLP
@@ -79,30 +76,21 @@ class MessageFunction(Aggregation):
         self.mlp = MLP([input_size, *hidden_sizes, output_size], compute_dtype, name=name)
         self.input_dtype = tf.as_dtype(compute_dtype)
 
-    def prepare(
-        self,
-        graph: Graph,
-        edges: EdgeValues | None = None,
-        globals_: tf.Tensor | None = None,
-        next_kernel: tf.Tensor | None = None,
-    ) -> dict[str, Any]:
+    def prepare(self, graph, edges=None, globals_=None, next_kernel=None) -> dict[str, Any]:
         """Computes what is the same at every step; see `Aggregation.prepare`.
 
         Args:
-          next_kernel: `[output_size, next_size]`, a matrix by which the sums of messages are to be
-            multiplied; None for no multiplication.
+          next_kernel: `[output_size, next_size]`, by which the sums of messages are multiplied.
 
         Returns:
           A dict of
-            "sender_kernel", "receiver_kernel", "edge_kernel": the rows of the first layer's kernel
-              that multiply h_i, h_j and e_ij;
+            "kernels": the rows of the first layer's kernel that multiply h_i, h_j and e_ij;
             "edges": the products of edge features and edge_kernel `[*edge_shape, size]`. Where
               there are fused sums, the features themselves;
             "global_terms": the products with globals, and the first layer's bias, `[nodes, size]`;
-            "output_kernel", "output_bias": those of the last layer, or of the last layer and
-              `next_kernel` multiplied out;
-            "degrees": the number of messages to each node, `[nodes]`;
-            "summed_biases": degrees times output_bias, `[nodes, output_size]`.
+            "output": the last layer's kernel and bias, multiplied out with `next_kernel`;
+            "degrees": of a mean the number of messages to each node, `[nodes]`;
+            "summed_biases": degrees times the output's bias, `[nodes, output_size]`.
         """
         edges, globals_ = super().prepare(graph, edges, globals_)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
@@ -118,47 +106,46 @@ class MessageFunction(Aggregation):
             global_terms = graph.broadcast_globals_to_nodes(global_terms)
         if next_kernel is None:
             dtype = last.compute_dtype
-            output_kernel, output_bias = read(last.w, dtype), read(last.b, dtype)
+            output = read(last.w, dtype), read(last.b, dtype)
         else:
-            output_kernel, output_bias = last.followed_by(next_kernel)
+            output = last.followed_by(next_kernel)
         degrees = graph.degrees()
         return {
-            "sender_kernel": sender_kernel,
-            "receiver_kernel": receiver_kernel,
-            "edge_kernel": edge_kernel,
+            "kernels": (sender_kernel, receiver_kernel, edge_kernel),
             "edges": edges,
             "global_terms": global_terms,
-            "output_kernel": output_kernel,
-            "output_bias": output_bias,
+            "output": output,
             "degrees": degrees if self.mean else None,
-            "summed_biases": _summed_biases(output_bias, degrees),
+            "summed_biases": _summed_biases(output[1], degrees),
         }
 
-    def prepare_followed(self, kernel, graph, edges, globals_) -> tuple[dict[str, Any], None]:
-        return self.prepare(graph, edges, globals_, kernel), None
+    def prepare_followed(self, kernel, *values) -> tuple[dict[str, Any], None]:
+        return self.prepare(*values, next_kernel=kernel), None
 
     def __call__(self, graph, nodes, prepared, edge_weights=None) -> tf.Tensor:
         """Sums the messages to every node, times `next_kernel` if `prepare` was given one."""
         edge_weights = check_edges("MessageFunction: edge_weights", graph, edge_weights)
         first, last = self.mlp.layers[0], self.mlp.layers[-1]
         nodes = tf.cast(nodes, first.compute_dtype)  # once, so that gradients are cast once, too
-        senders = first.product(nodes, prepared["sender_kernel"])
-        receivers = first.product(nodes, prepared["receiver_kernel"])
+        sender_kernel, receiver_kernel, edge_kernel = prepared["kernels"]
+        senders = first.product(nodes, sender_kernel)
+        receivers = first.product(nodes, receiver_kernel)
         if prepared["global_terms"] is None:
             receivers = first.add_bias(receivers)
         else:
             receivers += prepared["global_terms"]
         edges, fused = prepared["edges"], fused_sums(graph, self.mlp, self.edge_size)
         if fused is not None:
-            sums = fused(senders, receivers, edges, prepared["edge_kernel"], edge_weights)
+            sums = fused(senders, receivers, edges, edge_kernel, edge_weights)
         else:
             on_edges = self.mlp.hidden_layers
             sums = graph.message_sums(on_edges, senders, receivers, edges, edge_weights)
+        output_kernel, output_bias = prepared["output"]
         degrees, biases = prepared["degrees"], prepared["summed_biases"]
         if edge_weights is not None:
             degrees = graph.degrees(edge_weights)
-            biases = _summed_biases(prepared["output_bias"], degrees)
-        sums = last.product(sums, prepared["output_kernel"]) + biases
+            biases = _summed_biases(output_bias, degrees)
+        sums = last.product(sums, output_kernel) + biases
         if self.mean:
             means = tf.math.divide_no_nan(tf.cast(sums, tf.float32), degrees[:, None])
             return tf.cast(means, sums.dtype)

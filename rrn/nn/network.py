@@ -3,13 +3,12 @@
 It computes what `rrn.nn.plain` computes, which follows the paper's equations (Palm et al. 2018)
 word for word; read that page first. Here it is the same with fewer operations:
 
-- `rrn.nn.messages` computes sums of messages with few operations on edges.
+- Sums of messages take few operations on edges; see `rrn.nn.messages`.
 - Two linear layers in a row are multiplied out once for all steps: the message function's last with
   the first of post, and the last of post with the LSTM's.
 - The products with x do not change from step to step, and are computed once.
 
-Any module may be the message function (`rrn.nn.aggregation`) and the node update
-(`rrn.nn.node_updates`). What stands above is of the default parts.
+This is of the default parts; any module may be the message function and the node update.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,6 @@ from rrn.variables.recorder import record
 NAME = "RecurrentRelationalNetwork"
 UNROLLED_STEPS = 8  # at most, within XLA: each step more takes longer to compile
 
-# Draws in [0, 1) of a shape, for a step and a part of a union: uniform(shape, step, part).
 Uniform = Callable[[tf.Tensor, int | tf.Tensor, int], tf.Tensor]
 
 
@@ -39,10 +37,9 @@ class RecurrentState(NamedTuple):
     """What a network keeps of its nodes between two segments of steps.
 
     Attributes:
-      hidden: `[nodes, hidden_size]`.
-      cell: what the node update keeps beside h. Of the LSTM it is the cell state
-        `[nodes, hidden_size]`; of the GRU and without a cell (); of another update any nest of
-        tensors `[nodes, ...]`.
+      hidden: h `[nodes, hidden_size]`.
+      cell: what the node update keeps beside h, a nest of tensors `[nodes, ...]`. Of the LSTM it is
+        the cell state.
       started: booleans `[nodes]`, whether a node has made a step. Where it has not, hidden and cell
         mean nothing.
     """
@@ -77,8 +74,7 @@ class RecurrentRelationalNetwork(tf.Module):
       message_fn: None for an MLP; or a module that is called on every edge, see
         `rrn.nn.aggregation.EdgeMessages`; or an `rrn.Aggregation`, which does the whole of it.
       aggregate: what becomes of the messages to a node, "sum", "mean", "max" or "softmax". Sums and
-        means of the MLP's messages are the fast way; everything else takes the general path, see
-        `rrn.nn.aggregation.EdgeMessages`.
+        means of the MLP's messages are faster than all else.
     """
 
     def __init__(
@@ -97,11 +93,8 @@ class RecurrentRelationalNetwork(tf.Module):
         super().__init__(name=name)
         check_sizes(NAME, hidden_size=hidden_size, num_hidden_layers=num_hidden_layers)
         if not (isinstance(node_update, NodeUpdate) or node_update in (*CELLS, None)):
-            cells = ", ".join(map(repr, CELLS))
-            raise ValueError(
-                f"{NAME}: node_update must be one of {cells}, None or an rrn.NodeUpdate, got "
-                f"{node_update!r}"
-            )
+            right = f"one of {', '.join(map(repr, CELLS))}, None or an rrn.NodeUpdate"
+            raise ValueError(f"{NAME}: node_update must be {right}, got {node_update!r}")
         self.input_size, self.hidden_size = input_size, hidden_size
         hidden = [hidden_size] * num_hidden_layers
         self.input_fn = MLP([input_size, *hidden, hidden_size], compute_dtype, name="input_fn")
@@ -153,9 +146,7 @@ class RecurrentRelationalNetwork(tf.Module):
     ) -> tuple[list[tf.Tensor], RecurrentState]:
         """Runs some steps from a state, of features `[nodes, input_size]`.
 
-        Segments one after the other, each from the state that the one before returned, make the
-        steps of one call. With `tf.stop_gradient` on the states between them, gradients flow
-        through one segment alone.
+        With `tf.stop_gradient` on the state, gradients flow through this segment alone.
 
         Args:
           state: where to resume; None for `initial_state`.
@@ -163,34 +154,27 @@ class RecurrentRelationalNetwork(tf.Module):
           globals_: `[graphs, global_size]`; None without.
           edge_keep_probability: the probability of a message to be kept. Those that are kept are
             scaled up by its inverse, the others are dropped.
-          uniform: a function (shape, step, part) that returns draws in [0, 1) of the shape, needed
-            where messages are dropped. It is called at every step, for every part of a union.
+          uniform: a function (shape, step, part) that returns draws in [0, 1) of the shape, called
+            at every step, for every part of a union; needed where messages are dropped.
           recompute: keep h and c of every step alone, and compute the rest again in the backward
             pass: less memory, more time.
 
         Returns:
           The hidden states of every step, a list of `num_steps` tensors `[nodes, hidden_size]`; and
           the state after the last step.
-
-        Raises:
-          ValueError: a value does not fit the network or the graph.
         """
         check_sizes(NAME, num_steps=num_steps)
         if not isinstance(graph, Graph):
             raise ValueError(f"{NAME}: graph must be an rrn.Graph, got {type(graph).__name__}")
         sizes = [graph.known_sizes().nodes, self.input_size]
         check_shape(f"{NAME}: features", features, "[nodes, input_size]", sizes)
-        if not 0 < edge_keep_probability <= 1:
-            got = edge_keep_probability
-            raise ValueError(
-                f"{NAME}: edge_keep_probability must be above 0 and at most 1, got {got}"
-            )
-        drops = edge_keep_probability < 1
+        name, got = f"{NAME}: edge_keep_probability", edge_keep_probability
+        if not 0 < got <= 1:
+            raise ValueError(f"{name} must be above 0 and at most 1, got {got}")
+        drops = got < 1
         if drops and uniform is None:
-            raise ValueError(
-                f"{NAME}: edge_keep_probability={edge_keep_probability} needs uniform, a function "
-                "(shape, step, part) that returns draws in [0, 1), got None"
-            )
+            right = "a function (shape, step, part) that returns draws in [0, 1)"
+            raise ValueError(f"{name}={got} needs uniform, {right}, got None")
         x = self.input_fn(tf.convert_to_tensor(features))
         constants = self._prepare(graph, x, edges, globals_)
         hidden, carried = x, self._first_state(x)
@@ -275,8 +259,7 @@ def _looped(advance, num_steps, hidden, carried, constants, values):
 def _resumed(graph, state, x, first):
     """(h of the messages, the node update's (h, c)) with which nodes resume from a state."""
     carried = as_state(f"{NAME}: state", state.hidden, state.cell, first)
-    sizes = [graph.known_sizes().nodes]
-    check_shape(f"{NAME}: state.started", state.started, "[nodes]", sizes)
+    check_shape(f"{NAME}: state.started", state.started, "[nodes]", [graph.known_sizes().nodes])
 
     def where_started(old, new):
         started = tf.reshape(state.started, [-1] + [1] * (old.shape.rank - 1))

@@ -20,8 +20,8 @@ class NodeUpdate(tf.Module):
 
     A class of your own that inherits from it and has `__call__` may be a network's `node_update`.
     h is what messages and readouts take. c is whatever else the update keeps of each node: a nest
-    of tensors `[nodes, ...]` of any types, or (), nothing; `initial_state` says what. Everything of
-    floats is float32, whatever the network's `compute_dtype`; rrn's layers cast by themselves.
+    of tensors `[nodes, ...]` of any types, or (). Floats are float32, whatever the network's
+    `compute_dtype`; rrn's layers cast by themselves.
 
     It reads its variables with `rrn.variables.reading.read`, as rrn's own layers do: compiled or
     recomputed steps and Keras layers refuse what is read otherwise.
@@ -45,9 +45,7 @@ class NodeUpdate(tf.Module):
         """
         return x, None
 
-    def start(
-        self, messages: tf.Tensor, x: Any, hidden: tf.Tensor, cell: Any
-    ) -> tuple[tf.Tensor, Any]:
+    def start(self, messages, x, hidden, cell) -> tuple[tf.Tensor, Any]:
         """Makes a first step, of `initial_state`, for updates that need fewer operations for it."""
         return self(messages, x, hidden, cell)
 
@@ -59,8 +57,7 @@ class NodeUpdate(tf.Module):
         Args:
           messages: m(t) `[nodes, message_size]`.
           x: `[nodes, hidden_size]`, or what `prepare` made of it.
-          hidden: h(t-1) `[nodes, hidden_size]`.
-          cell: c(t-1).
+          hidden, cell: h(t-1) `[nodes, hidden_size]` and c(t-1).
 
         Returns:
           (h(t), c(t)), of the shapes of `initial_state`.
@@ -74,8 +71,7 @@ class PostUpdate(NodeUpdate):
         z(t) = post([m(t), x]);  h(t), c(t) = cell(z(t), h(t-1), c(t-1))
         h(t) = post([m(t), x, h(t-1)])                                    without a cell
 
-    A cell's own h and c start at zero. Two linear layers in a row are multiplied out once for all
-    steps, and what x contributes is computed once.
+    A cell's own h and c start at zero.
     """
 
     def __init__(
@@ -102,9 +98,8 @@ class PostUpdate(NodeUpdate):
     def prepare(self, x: tf.Tensor) -> tuple[tuple, tf.Tensor]:
         """Returns ((input_terms, kernels), the messages' rows of post's first kernel).
 
-        input_terms are what x contributes to post's first layer, bias included. kernels are those
-        of post's last layer and the cell multiplied out; without a cell the rows of post's first
-        kernel that multiply h.
+        input_terms are what x contributes to post's first layer, bias included. kernels are post's
+        last layer and the cell multiplied out; without a cell h's rows of post's first kernel.
         """
         first, last = self.node_fn.layers[0], self.node_fn.layers[-1]
         message_kernel, x_kernel, *hidden_kernel = first.split_kernel(self._inputs)

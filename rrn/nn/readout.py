@@ -12,12 +12,10 @@ from rrn.variables.random import ExampleRandom, dropout_weights
 def dropout(
     probabilities: Sequence[float], random: ExampleRandom | None, steps: int = 1
 ) -> Callable[[tf.Tensor, int], tf.Tensor] | None:
-    """Makes what `MLP.__call__` takes as `after_relu`: it drops outputs and scales up the others.
+    """Makes an `after_relu` of `MLP.__call__`: it drops outputs and scales up the others.
 
-    Args:
-      probabilities: for each ReLU layer the probability of an output to be dropped.
-      random: the examples' draws; None where nothing is dropped, as in evaluation.
-      steps: the number of rows of each example.
+    Each ReLU layer has a probability of an output to be dropped; each example has `steps` rows.
+    Without `random`, the examples' draws, nothing is dropped, as in evaluation.
     """
     if random is None or not any(probabilities):
         return None
@@ -72,13 +70,12 @@ def accuracy_metrics(
 ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
     """Counts right answers: at the last step, by step, and at the last step by kind of question.
 
+    They are as a task's `metrics` returns them: name -> (number right, number of questions).
+
     Args:
       correct: 0 or 1, `[graphs, steps]`.
       kinds: each question's kind, integers `[graphs]` from 0 to num_kinds - 1.
       name: what a kind is, in a word.
-
-    Returns:
-      name -> (number right, number of questions), as a task's `metrics` returns them.
     """
     examples, last = tf.ones(tf.shape(correct)[0]), correct[:, -1]
     return {

@@ -5,8 +5,7 @@ A message function with one hidden layer needs, on edges, nothing but
     y_j = Σ_i w_ij relu(s_i + r_j + e_ij K)
 
 TensorFlow's own operations write every edge's sum and ReLU to memory. Here XLA compiles the formula
-into loops over all pairs of nodes, which keep a pair in registers and write only y. The gradients
-are sums of the same kind, so they write no pair either.
+and its gradients into loops over all pairs of nodes, which keep a pair in registers.
 """
 
 import functools
@@ -44,14 +43,7 @@ class ReluSums:
             return False
         return all(len(set(senders)) == len(senders) for senders in neighbours.tolist())
 
-    def __call__(
-        self,
-        senders: tf.Tensor,
-        receivers: tf.Tensor,
-        edges: tf.Tensor | None = None,
-        edge_kernel: tf.Tensor | None = None,
-        edge_weights: tf.Tensor | None = None,
-    ) -> tf.Tensor:
+    def __call__(self, senders, receivers, edges=None, edge_kernel=None, edge_weights=None):
         """Computes the sums."""
         size = senders.shape[-1]
         weights = tf.ones([1, *self._shape]) if edge_weights is None else edge_weights
@@ -88,10 +80,7 @@ _compiled = functools.cache(xla_in_float32)
 
 
 def _sums_over_pairs(senders, receivers, weights, edges, kernel):
-    """Σ_i w_ij relu(s_i + r_j + e_ij K), `[batch, nodes, size]` as s and r.
-
-    Weights are `[batch or 1, senders, receivers]`, edges have a last axis of edge_size.
-    """
+    """Σ_i w_ij relu(s_i + r_j + e_ij K), `[batch, nodes, size]`; w and e are by pair."""
     terms = []
     for i in range(senders.shape[1]):
         pairs = _pairs(senders[:, i : i + 1], receivers, edges[:, i], kernel)

@@ -68,8 +68,7 @@ class SentenceEncoder(tf.Module):
     """The LSTM's hidden output after each sentence's last word.
 
     An LSTM's state after some words depends on them alone, so sentences that begin alike share the
-    states of their beginnings. The result is that of the plain loop over every sentence,
-    `rrn.nn.plain.encoded_sentences`.
+    states of their beginnings. `rrn.nn.plain.encoded_sentences` is the plain loop.
     """
 
     def __init__(

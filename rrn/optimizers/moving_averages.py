@@ -12,8 +12,7 @@ from rrn.variables.reading import Variable, shards
 class MovingAverages(tf.Module):
     """Exponential averages of variables: a = decay a + (1 - decay) w after every update.
 
-    The averages begin with the variables' values, each on its variable's device and in the same
-    shards. The decay is at least 0 and below 1.
+    The averages begin with the variables' values, each on its variable's device.
     """
 
     def __init__(self, variables: Sequence[Variable], decay: float):

@@ -26,11 +26,11 @@ class Muon(Optimizer):
 
     (Jordan et al. 2024, with the factor of Liu et al., arXiv 2502.16982, for which Adam's rates
     fit.) O is `orthogonalized`, so that a direction in which the gradients are small is learned,
-    too. Its products are of all matrices of one shape together.
+    too; of all matrices of one shape together.
 
-    All variables that are no matrices are Adam's. A matrix in shards is put together on the device
-    of its first shard. Muon does not lock a variable while it changes it, as Adam does: of two
-    workers that update at the same time, one may overwrite the other's m.
+    All other variables are Adam's. A matrix in shards is put together on the device of its first
+    shard. Muon does not lock a variable while it changes it, as Adam does: of two workers that
+    update at the same time, one may overwrite the other's m.
 
     Args:
       exclude: a regular expression that must be found in some matrix's name, or empty. Such
@@ -39,13 +39,7 @@ class Muon(Optimizer):
       momentum: μ.
     """
 
-    def __init__(
-        self,
-        variables: Sequence[Variable],
-        exclude: str = "",
-        weight_decay: float = 0.0,
-        momentum: float = 0.95,
-    ):
+    def __init__(self, variables: Sequence[Variable], exclude="", weight_decay=0.0, momentum=0.95):
         super().__init__(variables, name="muon")
         self.weight_decay, self.momentum = weight_decay, momentum
         matrices = [variable for variable in variables if variable.shape.rank == 2]

@@ -25,7 +25,6 @@ class Optimizer(tf.Module):
         Args:
           gradients: one for each variable or shard, in the variables' order. A variable whose
             gradient is None keeps its value and its slots.
-          rate: the learning rate.
           update: the number of updates before this one.
         """
         raise NotImplementedError

@@ -10,10 +10,7 @@ CONSTANT = Constant()
 
 
 def learning_rate(
-    update: int | tf.Tensor,
-    base: float,
-    schedule: Schedules = CONSTANT,
-    num_updates: int = 0,
+    update: int | tf.Tensor, base: float, schedule: Schedules = CONSTANT, num_updates: int = 0
 ) -> tf.Tensor:
     """The learning rate of an update, a float32 scalar.
 
@@ -23,9 +20,7 @@ def learning_rate(
     `decay_rate` in every `decay_updates` updates, smoothly; `Staircase` does so at once, at the end
     of every `decay_updates` updates.
 
-    Args:
-      update: the number of updates before this one.
-      num_updates: of `Cosine`: how many updates there are, with those of the warm-up.
+    `update` is the number of updates before it.
     """
     update = tf.cast(update, tf.float32)
     rate = tf.constant(base, tf.float32)

@@ -17,17 +17,9 @@ class Adam(Optimizer):
         m = β1 m + (1 - β1) g
         v = β2 v + (1 - β2) g²
         w = w - rate_t m / (sqrt(v) + ε)
-
-    The formula adds ε to the uncorrected sqrt(v).
     """
 
-    def __init__(
-        self,
-        variables: Sequence[Variable],
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-8,
-    ):
+    def __init__(self, variables: Sequence[Variable], beta_1=0.9, beta_2=0.999, epsilon=1e-8):
         super().__init__(variables, name="adam")
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.m = [create_slot(variable, "m") for variable in variables]
@@ -60,16 +52,10 @@ class RMSProp(Optimizer):
         m = μ m + rate g / sqrt(s + ε)
         w = w - m
 
-    In this formula ε is within the root, and s starts at 1. μ is the momentum.
+    s starts at 1; μ is the momentum.
     """
 
-    def __init__(
-        self,
-        variables: Sequence[Variable],
-        rho: float = 0.9,
-        momentum: float = 0.0,
-        epsilon: float = 1e-10,
-    ):
+    def __init__(self, variables: Sequence[Variable], rho=0.9, momentum=0.0, epsilon=1e-10):
         super().__init__(variables, name="rmsprop")
         self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
         self.s = [create_slot(variable, "s", tf.ones_like) for variable in variables]

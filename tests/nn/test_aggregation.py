@@ -239,10 +239,7 @@ def test_an_aggregation_of_ones_own_takes_edges_and_gives_messages():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (
-            lambda: messages_of("sum", (3, 5)),
-            r"Returns returns as messages .*got \(3, 5\)",
-        ),
+        (lambda: messages_of("sum", (3, 5)), r"Returns returns as messages .*got \(3, 5\)"),
         (lambda: messages_of("sum", (1, 6)), r"messages must .* = \(3, 6\), got \(1, 6\)"),
         (lambda: messages_of("mean", None), "as messages must be a tensor .*, got None"),
         (lambda: messages_of("softmax", (3, 6), (3,)), r"as scores must .*heads\] = \(3, None\)"),

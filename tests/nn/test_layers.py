@@ -167,11 +167,7 @@ def test_embeddings_gradient_is_sparse():
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda dtype: Linear(64, 32, dtype),
-        lambda dtype: MLP([64, 48, 48, 32], dtype),
-    ],
+    "make", [lambda dtype: Linear(64, 32, dtype), lambda dtype: MLP([64, 48, 48, 32], dtype)]
 )
 def test_bfloat16_is_close_to_float32(make):
     exact, rounded = make(tf.float32), make(tf.bfloat16)

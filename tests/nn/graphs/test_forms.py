@@ -208,9 +208,7 @@ def test_bfloat16_messages_are_added_in_float32(form):
 
 
 def test_sizes_may_be_unknown_when_a_function_is_traced():
-    @tf.function(
-        input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None, 3])],
-    )
+    @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None, 3])])
     def traced(mask, nodes):
         graph = FullyConnectedGraph(mask)
         return graph.message_sums(edge_fn, nodes, nodes), graph.degrees(), graph.sum_nodes(nodes)
