@@ -10,6 +10,14 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+def lstm_of_numpy(cell, x, h, c):
+    """(h', c') of an LSTM's step, in float64."""
+    w, b = (v.numpy().astype(np.float64) for v in (cell.linear.w, cell.linear.b))
+    i, j, f, o = np.split(np.concatenate([x, h], axis=-1) @ w + b, 4, axis=-1)
+    c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j)
+    return sigmoid(o) * np.tanh(c), c
+
+
 class Gated(tf.Module):
     """m_ij = σ(gate([h_i, h_j, e_ij, g])) tanh(value(h_i)); with heads, scores by the gate, too."""
 

@@ -14,73 +14,22 @@ NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 6
 HEADS = {"sum": 0, "mean": 0, "max": 0, "softmax": 2}
 
 
-def in_a_loop(aggregate, message_of, pairs, num_nodes, weights, output_size=OUTPUT):
-    """What every node hears, edge by edge and node by node; zeros where it hears nobody."""
-    heard = [[] for _ in range(num_nodes)]
-    for k, (_, receiver) in enumerate(pairs):
-        if weights[k] > 0:
-            heard[receiver].append((weights[k], *message_of(k)))
-    rows = np.zeros([num_nodes, output_size])
-    for j, edges in enumerate(heard):
-        if edges and aggregate == "sum":
-            rows[j] = sum(w * m for w, m, _ in edges)
-        elif edges and aggregate == "mean":
-            rows[j] = sum(w * m for w, m, _ in edges) / sum(w for w, _, _ in edges)
-        elif edges and aggregate == "max":
-            rows[j] = np.max([m for _, m, _ in edges], axis=0)
-        elif edges:
-            shares = np.array([w * np.exp(s) for w, _, s in edges])
-            shares /= shares.sum(axis=0)
-            by_head = np.array([np.split(m, shares.shape[1]) for _, m, _ in edges])
-            rows[j] = (shares[:, :, None] * by_head).sum(axis=0).reshape(-1)
-    return rows
+def node_by_node(aggregate, function, nodes, pairs, weights, others):
+    """What every node receives, with TensorFlow's own gradients; edges of weight 0 are left out.
 
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-@pytest.mark.parametrize("options", ["", "edges globals weights"])
-def test_edge_messages_equal_a_loop_over_edges(form, aggregate, options):
-    graph, pairs, node_graph, real, num_graphs = make_case(form)
-    sizes = (EDGE, GLOBAL) if "edges" in options else (0, 0)
-    edges = draw_edges(graph, EDGE) if "edges" in options else None
-    globals_ = normal(num_graphs, GLOBAL, seed=1) if "globals" in options else None
-    nodes, weights, weight_rows = normal(len(real), NODE, seed=2), None, np.ones(len(pairs))
-    if "weights" in options:  # about a third are 0: such edges are left out
-        draws = tf.nest.map_structure(tf.nn.relu, draw_edges(graph, seed=3))
-        weights = tf.nest.map_structure(lambda w: tf.where(w < 0.7, 0.0, w), draws)
-        weight_rows = by_edge(graph, weights).numpy()
-        assert 0 < np.count_nonzero(weight_rows) < len(pairs)
-    function = Gated(NODE, OUTPUT, sum(sizes), HEADS[aggregate])
-    messages = EdgeMessages(function, OUTPUT, aggregate, *sizes)
-    randomize(messages)
-    others = plain_edges(graph, pairs, node_graph, edges, globals_)
-
-    def message_of(k):
-        ends = [nodes[i].numpy() for i in pairs[k]]
-        return function.of_numpy(*ends, *([] if others is None else [others[k].numpy()]))
-
-    actual = messages(graph, nodes, messages.prepare(graph, edges, globals_), weights)
-    expected = in_a_loop(aggregate, message_of, pairs, len(real), weight_rows)
-    assert actual.shape == expected.shape and actual.dtype == tf.float32
-    assert_close(actual, expected)
-    if form != "regular":  # there are nodes that nobody sends to, or padding
-        alone = sorted(set(range(len(real))) - {receiver for _, receiver in pairs})
-        assert alone and not actual.numpy()[alone].any()
-
-
-def node_by_node(aggregate, function, nodes, pairs, weights):
-    """What every node hears of a function without edges, with TensorFlow's own gradients."""
+    `others` is [e_ij, g] of every edge, or None.
+    """
     rows = []
     for j in range(len(nodes)):
-        into = [k for k, (_, receiver) in enumerate(pairs) if receiver == j]
-        if not into:
+        edges = [k for k, (_, receiver) in enumerate(pairs) if receiver == j and weights[k] > 0]
+        if not edges:
             rows.append(tf.zeros([OUTPUT]))
             continue
-        w, senders = (
-            tf.gather(weights, into)[:, None],
-            tf.gather(nodes, [pairs[k][0] for k in into]),
-        )
-        result = function(senders, tf.repeat(nodes[j : j + 1], len(into), axis=0), None, None)
+        w = tf.gather(weights, edges)[:, None]
+        senders = tf.gather(nodes, [pairs[k][0] for k in edges])
+        receivers = tf.repeat(nodes[j : j + 1], len(edges), axis=0)
+        values = None if others is None else tf.gather(others, edges)
+        result = function(senders, receivers, values, None)
         if aggregate == "softmax":
             m, scores = result
             shares = tf.nn.softmax(scores + tf.math.log(w), axis=0)
@@ -95,22 +44,36 @@ def node_by_node(aggregate, function, nodes, pairs, weights):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_gradients_equal_those_node_by_node(form, aggregate):
-    graph, pairs, _, real, _ = make_case(form)
-    nodes, weights = normal(len(real), NODE), draw_edges(graph, seed=3)
-    function = Gated(NODE, OUTPUT, 0, HEADS[aggregate])
-    messages = EdgeMessages(function, OUTPUT, aggregate)
+@pytest.mark.parametrize("everything", [False, True])
+def test_messages_and_gradients_equal_those_node_by_node(form, aggregate, everything):
+    graph, pairs, node_graph, real, num_graphs = make_case(form)
+    nodes, weights, edges, globals_ = normal(len(real), NODE), draw_edges(graph, seed=3), None, None
+    sizes = (EDGE, GLOBAL) if everything else (0, 0)
+    if everything:  # and about a third of the weights are 0
+        edges, globals_ = draw_edges(graph, EDGE), normal(num_graphs, GLOBAL, seed=1)
+        weights = tf.nest.map_structure(lambda w: tf.where(w < 0.7, 0.0, w), weights)
+        assert 0 < np.count_nonzero(by_edge(graph, weights)) < len(pairs)
+    function = Gated(NODE, OUTPUT, sum(sizes), HEADS[aggregate])
+    messages = EdgeMessages(function, OUTPUT, aggregate, *sizes)
     randomize(messages)
-    sources = [nodes, *messages.variables]
-    if aggregate != "max":  # of which only what is 0 counts
-        sources += [part for part in tf.nest.flatten(weights) if tf.size(part) > 0]
-    assert_same(
-        lambda: messages(graph, nodes, messages.prepare(graph), weights),
-        lambda: node_by_node(aggregate, function, nodes, pairs, by_edge(graph, weights)),
-        sources,
-        real,
-        OUTPUT,
-    )
+    given = [x for x in (edges, globals_) if x is not None]
+    if aggregate != "max" and not everything:  # to a maximum no weight but 0 matters
+        given.append(weights)
+    given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
+
+    def as_written():
+        others = plain_edges(graph, pairs, node_graph, edges, globals_)
+        return node_by_node(aggregate, function, nodes, pairs, by_edge(graph, weights), others)
+
+    def run():
+        result = messages(graph, nodes, messages.prepare(graph, edges, globals_), weights)
+        assert result.shape == (len(real), OUTPUT) and result.dtype == tf.float32
+        return result
+
+    assert_same(run, as_written, [nodes, *given, *messages.variables], real, OUTPUT)
+    if form != "regular":  # there are nodes without senders, or padding
+        alone = sorted(set(range(len(real))) - {receiver for _, receiver in pairs})
+        assert alone and not run().numpy()[alone].any()
 
 
 class Scored(tf.Module):

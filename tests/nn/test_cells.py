@@ -6,16 +6,9 @@ import tensorflow as tf
 
 from rrn import GRUCell, Linear, LSTMCell
 from tests.compare import assert_close, names_and_shapes, normal, randomize
-from tests.nn.own_parts import sigmoid
+from tests.nn.own_parts import lstm_of_numpy, sigmoid
 
 CELLS = LSTMCell, GRUCell
-
-
-def lstm_of_numpy(cell, x, h, c):
-    w, b = (v.numpy().astype(np.float64) for v in (cell.linear.w, cell.linear.b))
-    i, j, f, o = np.split(np.concatenate([x, h], axis=1) @ w + b, 4, axis=1)
-    c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j)
-    return sigmoid(o) * np.tanh(c), c
 
 
 def gru_of_numpy(cell, x, h, _):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from rrn import MLP, LSTMCell, RecurrentRelationalNetwork
 from rrn.nn import plain
 from tests.compare import assert_close, randomize
+from tests.nn.own_parts import lstm_of_numpy
 
 SENDERS, RECEIVERS = [0, 2, 1, 1], [1, 1, 0, 1]  # node 2 hears nobody, node 1 itself, too
 HIDDEN = 3
@@ -26,15 +27,6 @@ def as_numpy(mlp):
         return x
 
     return apply
-
-
-def lstm_of_numpy(cell, x, h, c):
-    def sigmoid(gate):
-        return 1 / (1 + np.exp(-gate))
-
-    i, j, f, o = np.split(np.r_[x, h] @ cell.linear.w.numpy() + cell.linear.b.numpy(), 4)
-    c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j)
-    return sigmoid(o) * np.tanh(c), c
 
 
 @pytest.mark.parametrize("node_update", ["lstm", None])

@@ -6,12 +6,8 @@ import tensorflow as tf
 
 from rrn import FullyConnectedGraph, GraphUnion, RegularGraph, SparseGraph
 from rrn.nn.graphs import regular
-from tests.compare import assert_close
+from tests.compare import assert_close, normal
 from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case
-
-
-def normal(*shape, seed=0):
-    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
 
 
 def edge_fn(x):
@@ -72,23 +68,6 @@ def test_the_ends_of_edges_are_in_the_order_of_values_of_edges(form):
     assert list(zip(*(np.array(rows) for rows in graph.edge_list()), strict=True)) == pairs
     if form != "union":  # whose parts' places begin at 0 each
         assert by_edge(graph, places).numpy().tolist() == np.flatnonzero(present).tolist()
-
-
-def test_hand_computed_sparse_sums():
-    # Node 2 hears 0 and 1: (1 + 30) + (2 + 30) = 63; node 0 hears 2: 3 + 10 = 13; node 1 nobody.
-    graph = SparseGraph([0, 1, 2], [2, 2, 0], 3)
-    senders, receivers = tf.constant([[1.0], [2], [3]]), tf.constant([[10.0], [20], [30]])
-    np.testing.assert_array_equal(
-        graph.message_sums(identity, senders, receivers), [[13], [0], [63]]
-    )
-    np.testing.assert_array_equal(graph.degrees(), [1, 0, 2])
-    # Edges 100, 200, 300, weights 1, 0, 2: node 2 hears 1 + 30 + 100, node 0 2 * (13 + 300).
-    edges, weights = tf.constant([[100.0], [200], [300]]), tf.constant([1.0, 0, 2])
-    sums = graph.message_sums(identity, senders, receivers, edges, weights)
-    np.testing.assert_array_equal(sums, [[626], [0], [131]])
-    np.testing.assert_array_equal(graph.degrees(weights), [2, 0, 1])
-    np.testing.assert_array_equal(graph.sum_nodes(senders), [[6]])
-    np.testing.assert_array_equal(graph.broadcast_globals_to_nodes(tf.constant([[7]])), [[7]] * 3)
 
 
 NEIGHBOURS = {
@@ -163,33 +142,6 @@ def test_what_padding_holds_never_matters(content):
     sums, other_sums = (graph.message_sums(edge_fn, x, x)[real] for x in (nodes, other))
     np.testing.assert_array_equal(sums, other_sums)
     np.testing.assert_array_equal(graph.sum_nodes(nodes), graph.sum_nodes(other))
-
-
-@pytest.mark.parametrize("place", [0, 2])
-def test_an_empty_part_changes_nothing(place):
-    """A batch may hold no question of a part's sizes."""
-    masks = [np.array([[1, 0], [1, 1]]), np.ones([1, 3])]
-    parts = [FullyConnectedGraph(mask) for mask in masks]
-    without = GraphUnion(parts, [4, 3], [2, 1])
-    empty = FullyConnectedGraph(np.zeros([0, 5]))
-    sizes, graphs = [4, 3], [2, 1]
-    with_empty = GraphUnion(
-        [*parts[:place], empty, *parts[place:]],
-        [*sizes[:place], 0, *sizes[place:]],
-        [*graphs[:place], 0, *graphs[place:]],
-    )
-    nodes, globals_ = normal(7, 3), normal(3, 2)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(nodes)
-        sums = [g.message_sums(edge_fn, nodes, -nodes) for g in (with_empty, without)]
-    np.testing.assert_array_equal(*sums)
-    np.testing.assert_array_equal(*[tape.gradient(s, nodes) for s in sums])
-    np.testing.assert_array_equal(with_empty.degrees(), without.degrees())
-    np.testing.assert_array_equal(with_empty.sum_nodes(nodes), without.sum_nodes(nodes))
-    np.testing.assert_array_equal(
-        with_empty.broadcast_globals_to_nodes(globals_),
-        without.broadcast_globals_to_nodes(globals_),
-    )
 
 
 @pytest.mark.parametrize("form", FORMS)
