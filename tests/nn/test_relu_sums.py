@@ -7,13 +7,8 @@ import tensorflow as tf
 from rrn import MLP, RegularGraph
 from rrn.nn.messages import fused_sums
 from rrn.nn.relu_sums import ReluSums
-from tests.compare import assert_close
+from tests.compare import assert_close, normal
 from tests.nn.graph_cases import draw_edges
-
-
-def normal(*shape, seed=0):
-    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
-
 
 SMALL = [[1, 2], [0, 3], [3, 0], [2, 1]]
 
