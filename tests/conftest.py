@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+# Tests have many shapes, each a few times: oneDNN's code for them is not worth the memory.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -2,10 +2,7 @@
 
 import functools
 import importlib
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -133,24 +130,3 @@ def test_an_unknown_variant_is_an_error(file):
 def test_a_file_without_variants_has_none():
     with pytest.raises(ValueError, match=r"^variants are none, got 'nope'$"):
         look_up({"": None})("nope")
-
-
-def test_a_config_elsewhere_is_made_of_the_same_fields(tmp_path):
-    """From another folder, which has a package `configs` of its own."""
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "__init__.py").touch()
-    (tmp_path / "own.py").write_text(
-        "from configs import babi\nfrom rrn.config import replace\n\n"
-        "def get_config():\n"
-        "    return replace(babi.get_config(), evaluate={'split': 'valid'})\n"
-    )
-    command = [sys.executable, ROOT / "main.py", "--config=own.py", "--config.train.batch_size=2"]
-    done = subprocess.run(
-        [*command, "--mode=evaluate", "an argument"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    # The config has been read, its field changed; TensorFlow is not imported yet.
-    assert "unexpected arguments: an argument" in done.stderr

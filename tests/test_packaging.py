@@ -88,12 +88,20 @@ def test_the_projects_configs_are_found_from_any_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.timeout(120)
-def test_the_program_runs_in_another_folder(tmp_path):
-    command = [sys.executable, "-m", "rrn", "--mode=export", "--weights=none.h5"]
+def test_the_program_runs_in_another_folder_with_a_config_of_its_own(tmp_path):
+    """The folder has a package `configs` of its own, too."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "__init__.py").touch()
+    (tmp_path / "own.py").write_text(
+        "from configs import babi\nfrom rrn.config import replace\n\n"
+        "def get_config():\n"
+        "    return replace(babi.get_config(), evaluate={'split': 'valid'})\n"
+    )
+    command = [sys.executable, "-m", "rrn", "--config=own.py", "--config.train.batch_size=2"]
     done = subprocess.run(
-        command,
+        [*command, "--mode=export", "--weights=none.h5"],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "CUDA_VISIBLE_DEVICES": ""},
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": "", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=100,

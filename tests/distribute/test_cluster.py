@@ -25,7 +25,8 @@ from rrn.distribute.cluster import (
     probe,
     wait_for,
 )
-from tests.helpers import ROOT, parse_tf_config
+from rrn.training import Request, run
+from tests.helpers import ROOT, load_config, make_small, parse_tf_config
 
 ADDRESSES = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
 LIMIT = 240  # seconds for one process
@@ -125,13 +126,21 @@ def test_who_does_not_answer_is_named():
             assert 0.3 < time.monotonic() - began < 10
 
 
-def test_a_port_in_use_is_named(monkeypatch):
-    monkeypatch.setenv("no_grpc_proxy", "")  # and as it was afterwards
-    with socket.create_server(("127.0.0.1", 0)) as used:
-        address = f"127.0.0.1:{used.getsockname()[1]}"
-        message = f"^worker 0 cannot listen on {address}: Address already in use$"
+def test_a_port_in_use_and_a_worker_that_does_not_come_are_named(
+    monkeypatch, small_babi_h5, tmp_path
+):
+    monkeypatch.setenv("no_grpc_proxy", "")
+    monkeypatch.setattr(processes, "start_forkserver", lambda: None)
+    config = make_small(load_config("babi.py", "test"), small_babi_h5)
+    with listener() as used:
+        cluster = parse_tf_config(tf_config("ps", ps=[used]))
+        message = f"^ps 0 cannot listen on {used}: Address already in use$"
         with pytest.raises(ConnectionError, match=message):
-            processes.serve(parse_tf_config(tf_config(worker=[address])), 1)
+            processes.serve(cluster, 1)
+        cluster = Cluster({"chief": ["127.0.0.1:1"], "worker": [used]}, "chief", 0)
+        request = Request(config, "babi", tmp_path, cluster=cluster, startup_timeout=0.3)
+        with pytest.raises(ConnectionError, match=rf"^worker 0 \({used}\) did not come within 0.3"):
+            run(request)
 
 
 WORKER, OTHER, SERVER = (("worker", 0, "h:2"), ("worker", 1, "h:3"), ("ps", 0, "h:4"))

@@ -20,6 +20,7 @@ from rrn.tasks import create_task
 from rrn.tasks.babi.text import token_ids
 from tests.compare import assert_close, randomize
 from tests.helpers import ROOT, load_config, make_small
+from tests.nn.graphs.test_values import Saved
 
 # (the config's file, fields of small models, the fixture of the data)
 TASKS = {
@@ -170,6 +171,14 @@ story = "John took the milk. John went to the office. John left the milk there."
 question = "Where is John?"
 answers = model.predict({"story": tf.constant([story]), "question": tf.constant([question])})
 assert answers["probabilities"].shape == [1, 1, 177]
+
+states = tf.saved_model.load(sys.argv[2]).signatures["serving_default"]
+specs = states.structured_input_signature[1]
+graph = [[0, 1], [1, 2], 3, [0, 0, 0], 1]
+values = {"features": [[1.0] * 3] * 3, "graph": graph[0]}
+values |= {f"graph_{i}": graph[i] for i in range(1, 5)}
+hidden = states(**{name: tf.constant(values[name], specs[name].dtype) for name in specs})["hidden"]
+assert hidden.shape == [3, 6]
 assert not [name for name in sys.modules if name.split(".")[0] == "rrn"]
 print(answers["answer"].numpy()[0].decode())
 """
@@ -184,10 +193,13 @@ def exported(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_saved_model_needs_no_rrn(exported, tmp_path):
+def test_saved_models_need_no_rrn(exported, tmp_path):
+    """Neither one of texts nor one of graphs."""
+    module = Saved({})
+    tf.saved_model.save(module, tmp_path / "saved", signatures=module.states)
     environment = {**os.environ, "PYTHONPATH": "", "CUDA_VISIBLE_DEVICES": ""}
     answer = subprocess.check_output(
-        [sys.executable, "-c", SCRIPT, exported],
+        [sys.executable, "-c", SCRIPT, exported, tmp_path / "saved"],
         cwd=tmp_path,
         env=environment,
         text=True,

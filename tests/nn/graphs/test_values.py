@@ -1,9 +1,5 @@
 """Graphs as values: arguments of traced functions, elements of pipelines, parts of SavedModels."""
 
-import json
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -99,20 +95,7 @@ class Saved(tf.Module):
         )
 
 
-LOAD = """
-import json, sys
-import tensorflow as tf
-loaded = tf.saved_model.load(sys.argv[1])
-signature = loaded.signatures["serving_default"]
-specs, inputs = signature.structured_input_signature[1], json.loads(sys.argv[2])
-arguments = {name: tf.constant(inputs[name], spec.dtype) for name, spec in specs.items()}
-print(json.dumps(signature(**arguments)["hidden"].numpy().tolist()))
-assert "rrn" not in sys.modules
-"""
-
-
-@pytest.mark.slow
-def test_saved_models_take_graphs_and_their_signatures_need_no_rrn(tmp_path):
+def test_saved_models_take_graphs(tmp_path):
     module = Saved({form: make_case(form)[0] for form in FORMS})
     tf.saved_model.save(module, tmp_path / "saved", signatures=module.states)
     loaded = tf.saved_model.load(tmp_path / "saved")
@@ -123,10 +106,3 @@ def test_saved_models_take_graphs_and_their_signatures_need_no_rrn(tmp_path):
     graph, features = SparseGraph([0, 1], [1, 2], 3), tf.ones([3, 3])
     expected = module.states(graph, features)["hidden"]
     assert_close(loaded.states(graph, features)["hidden"], expected)
-    fields = graph.senders, graph.receivers, graph.num_nodes, graph.node_graph, graph.num_graphs
-    names = ["graph", *(f"graph_{i}" for i in range(1, 5))]
-    inputs = {name: value.numpy().tolist() for name, value in zip(names, fields, strict=True)}
-    inputs["features"] = features.numpy().tolist()
-    command = [sys.executable, "-c", LOAD, tmp_path / "saved", json.dumps(inputs)]
-    output = subprocess.check_output(command, cwd=tmp_path, text=True, timeout=120)
-    assert_close(json.loads(output), expected)
