@@ -97,11 +97,11 @@ def test_the_program_runs_in_another_folder_with_a_config_of_its_own(tmp_path):
         "def get_config():\n"
         "    return replace(babi.get_config(), evaluate={'split': 'valid'})\n"
     )
-    command = [sys.executable, "-m", "rrn", "--config=own.py", "--config.train.batch_size=2"]
+    command = [sys.executable, ROOT / "main.py", "--config=own.py", "--config.train.batch_size=2"]
     done = subprocess.run(
         [*command, "--mode=export", "--weights=none.h5"],
         cwd=tmp_path,
-        env={"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": "", "CUDA_VISIBLE_DEVICES": ""},
+        env={"PYTHONPATH": str(tmp_path), "PATH": "", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=100,

@@ -8,10 +8,6 @@ import time
 
 import pytest
 
-from rrn.config import replace
-from rrn.training import Request
-from rrn.training import run as program
-from tests.helpers import load_config, make_small
 from tests.program import LIMIT, assert_same_end, command, run, succeed
 
 LONG = [
@@ -74,17 +70,3 @@ def assert_refused(arguments, workdir, owner):
     assert status == 1 and before == os.listdir(workdir)
     assert err.startswith(f"error: --workdir={workdir}: process {owner.pid} of ")
     os.kill(owner.pid, signal.SIGCONT)
-
-
-def test_devices_that_do_not_wait_resume(small_babi_h5, tmp_path):
-    config = make_small(load_config("babi.py", "test"), small_babi_h5)
-    for num_updates in (6, 12):
-        fields = {"num_updates": num_updates, "log_every_updates": 3}
-        config = replace(config, model={"num_steps": 1}, train=fields)
-        program(Request(config, "babi", tmp_path, devices="cpu:2", sync=False))
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    training = [line for line in lines if "split" not in line]
-    assert [line["update"] for line in training] == [3, 6, 9, 12]
-    for line in training:
-        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == 3
-        assert 0 <= line["staleness"] <= line["staleness_max"]

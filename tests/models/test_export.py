@@ -188,6 +188,7 @@ print(answers["answer"].numpy()[0].decode())
 def exported(tmp_path_factory):
     """The folder of the published bAbI model as a SavedModel."""
     folder = tmp_path_factory.mktemp("babi") / "saved"
+    tf.random.set_seed(0)  # before the fixture of each test does
     export(ROOT / "pretrained/babi.h5", folder)
     return folder
 

@@ -23,6 +23,7 @@ from rrn.training.evaluate import evaluate
 from rrn.training.stages import Plan
 from rrn.training.step import Trainer, add_l2, average, run_towers
 from rrn.training.train import train
+from rrn.training.worker_updates import AsynchronousUpdates
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
 from tests.helpers import CPUS, LineTask, line_batches, line_config
@@ -359,7 +360,9 @@ def train_in(config, monkeypatch):
     monkeypatch.setattr(setup, "read_prepared", lambda path, schema: LineData(ContestTask()))
     monkeypatch.setattr(setup, "create_task", create)
     monkeypatch.setattr(setup, "create_report", ContestReport)
-    return lambda folder: train(Request(config, "contest", folder, devices="cpu"))
+    return lambda folder, devices="cpu", **how: train(
+        Request(config, "contest", folder, devices=devices, **how)
+    )
 
 
 def test_a_stage_may_set_what_its_batches_are_made_with(train_in, tmp_path, monkeypatch):
@@ -410,6 +413,28 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, 
     assert [one.pop("made")["update"] for one in results] == [15, 15]
     assert results[0] == results[1] and results[0]["examples"] == 10
     check_files(whole, results[0])
+
+
+def test_devices_that_do_not_wait_resume_after_a_kill(train_in, tmp_path, monkeypatch):
+    several, calls = AsynchronousUpdates.train, []
+
+    def until(updates, num_updates):
+        calls.append(num_updates)
+        if len(calls) == 5:
+            raise Killed
+        return several(updates, num_updates)
+
+    monkeypatch.setattr(AsynchronousUpdates, "train", until)
+    with pytest.raises(Killed):
+        train_in(tmp_path, "cpu:2", sync=False)
+    train_in(tmp_path, "cpu:2", sync=False)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    training = [line for line in lines if "split" not in line]
+    updates = [line["update"] for line in training]
+    assert updates == sorted({*updates}) and updates[-1] == 15
+    for line, count in zip(training, np.diff([0, *updates]), strict=True):
+        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == count
+        assert 0 <= line["staleness"] <= line["staleness_max"]
 
 
 def test_weights_of_another_update_than_the_last_stages_end_have_results_of_their_own(
