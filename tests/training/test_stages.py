@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from rrn import config as settings
-from rrn.config import Constant, Evaluate, MuonSettings
+from rrn.config import Constant, Evaluate, MuonSettings, replace
 from rrn.files.weights import read_weights
 from rrn.nn.layers import Linear
 from rrn.settings import Settings
@@ -360,9 +360,12 @@ def train_in(config, monkeypatch):
     monkeypatch.setattr(setup, "read_prepared", lambda path, schema: LineData(ContestTask()))
     monkeypatch.setattr(setup, "create_task", create)
     monkeypatch.setattr(setup, "create_report", ContestReport)
-    return lambda folder, devices="cpu", **how: train(
-        Request(config, "contest", folder, devices=devices, **how)
-    )
+
+    def train_in(folder, devices="cpu", sync=True, **fields):
+        changed = replace(config, train=fields)
+        train(Request(changed, "contest", folder, devices=devices, sync=sync))
+
+    return train_in
 
 
 def test_a_stage_may_set_what_its_batches_are_made_with(train_in, tmp_path, monkeypatch):
@@ -417,6 +420,7 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, 
 
 def test_devices_that_do_not_wait_resume_after_a_kill(train_in, tmp_path, monkeypatch):
     several, calls = AsynchronousUpdates.train, []
+    one = contest_config(({**STAGES[0], "num_updates": 15},)).stages
 
     def until(updates, num_updates):
         calls.append(num_updates)
@@ -426,8 +430,8 @@ def test_devices_that_do_not_wait_resume_after_a_kill(train_in, tmp_path, monkey
 
     monkeypatch.setattr(AsynchronousUpdates, "train", until)
     with pytest.raises(Killed):
-        train_in(tmp_path, "cpu:2", sync=False)
-    train_in(tmp_path, "cpu:2", sync=False)
+        train_in(tmp_path, "cpu:2", sync=False, stages=one)
+    train_in(tmp_path, "cpu:2", sync=False, stages=one)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     training = [line for line in lines if "split" not in line]
     updates = [line["update"] for line in training]
