@@ -20,33 +20,8 @@ from rrn.settings import (
     Probability,
     Settings,
     create,
-    replace,
 )
-
-__all__ = [
-    "AdamSettings",
-    "Constant",
-    "Cosine",
-    "Data",
-    "Dropout",
-    "Evaluate",
-    "Experiment",
-    "Exponential",
-    "ModelSettings",
-    "MuonSettings",
-    "Objective",
-    "RMSPropSettings",
-    "Segments",
-    "ShardedVariables",
-    "Size",
-    "Stage",
-    "Staircase",
-    "Steps",
-    "Train",
-    "Variables",
-    "WholeVariables",
-    "replace",
-]
+from rrn.settings import replace as replace
 
 BatchSize = Annotated[int, Field(ge=1, le=65_536)]
 

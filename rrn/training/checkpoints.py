@@ -15,8 +15,7 @@ def restore_variables(path: str | Path, variables: Sequence[Variable], averaged:
     """Sets a model's variables from a trainer's checkpoint.
 
     Args:
-      path: the checkpoint, without the ending of its files.
-      averaged: whether they get the values of the averaged weights.
+      averaged: whether they get the EMA weights.
 
     Raises:
       AssertionError: the checkpoint does not have all of the variables.
@@ -88,7 +87,7 @@ class Checkpoints:
             ) from None
 
     def due(self) -> bool:
-        """Tells whether it is time for a checkpoint: enough updates or seconds have passed."""
+        """Tells whether enough updates or seconds have passed."""
         seconds = time.monotonic() - self._saved_at
         return (
             self.trainer.update.numpy() % self._every_updates == 0 or seconds >= self._every_seconds

@@ -3,6 +3,7 @@
 A cluster's evaluator follows the chief instead: it validates each new checkpoint.
 """
 
+import base64
 import dataclasses
 import datetime
 import importlib.metadata
@@ -23,13 +24,13 @@ from rrn.files.data import read_prepared
 from rrn.files.weights import Weights, assign_weights, read_weights
 from rrn.hardware import describe_gpus, describe_processor
 from rrn.models import naming, saved_data, saved_model, saved_task
-from rrn.pages import Table
+from rrn.pages import Example, Table, render
 from rrn.tasks.report import Report, Results
 from rrn.training.checkpoints import restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import make_machines
-from rrn.training.page import make_page
+from rrn.training.progress import validation_line
 from rrn.training.request import Request
 from rrn.training.setup import Setup, read_data, set_up
 from rrn.training.workdir import Workdir, flatten
@@ -78,18 +79,18 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     """Evaluates weights as `config.evaluate` says, and writes and prints the results.
 
     Args:
-      of_run: whether they are the run's own. Then those of its stages are evaluated, too, and the
-        figures show how it came to them.
+      of_run: whether they are the run's own. Then those of its stages are evaluated, too, and a
+        figure shows the metrics over the updates.
 
     Raises:
       ValueError: data or weights do not fit, or metrics.jsonl is damaged.
     """
     lines = setup.workdir.metrics() if of_run else []  # an error comes before the work
-    config, stages = setup.request.config.evaluate, setup.stages
+    config = setup.request.config.evaluate
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
     if by_stage and _ended_with(setup, weights):
-        results = by_stage[stages[-1]]
+        results = by_stage[setup.stages[-1]]
     else:
         assign_weights(weights, setup.variables)
         results, _ = evaluator.results()
@@ -105,7 +106,7 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
 
 
 def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
-    """Stage's name -> the task's results with the weights at its end, if it has ended."""
+    """Results with the weights at the end of each stage that has ended, of several."""
     results = {}
     for stage in setup.stages:
         if (path := setup.stage_weights(stage)).exists():
@@ -124,7 +125,7 @@ def _ended_with(setup: Setup, weights: Weights) -> bool:
 def _made(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Says when, from which update, on what and by which program results are made.
 
-    "minutes" are those in which the run has trained, without the times in which it was stopped.
+    "minutes" are those of training, without interruptions.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
@@ -143,9 +144,9 @@ def _made(setup: Setup, weights: Weights, lines: Sequence[Mapping[str, Any]]) ->
 
 
 def _commit() -> str | None:
-    """Finds the checkout's commit; None without one, or, which is said, where git does not tell."""
+    """Finds the checkout's commit; None without one, or where git fails, which is printed."""
     root = Path(__file__).parents[2]
-    if not (root / ".git").exists():  # it is installed, perhaps within another checkout
+    if not (root / ".git").exists():  # installed, perhaps within another checkout
         return None
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
@@ -208,6 +209,49 @@ def _make_page(
     return make_page(written, *tables, examples, figures, config, variables)
 
 
+def make_page(
+    results: Mapping[str, Any],
+    table: Table | str,
+    groups: Table,
+    examples: Sequence[Example],
+    figures: Sequence[Path],
+    config: Mapping[str, Any],
+    variables: Sequence[Mapping[str, Any]],
+) -> str:
+    """Makes an HTML page that holds everything it shows, and loads nothing.
+
+    Args:
+      results: what results.json has.
+      groups: how many examples of each group were evaluated; no rows without groups.
+      figures: PNG files; a file's name is its caption.
+      config: the fields and their values, such as {"train.l2": 0.1}.
+      variables: what variables.json has.
+    """
+    rows = [
+        (v["name"], "x".join(map(str, v["shape"])), f"{v['bytes']:,}", v["device"])
+        for v in variables
+    ]
+    total = f"{len(rows)} variables, {sum(v['bytes'] for v in variables):,} bytes"
+    return render(
+        "training/page.html",
+        results=results,
+        made=[
+            f"{name} {', '.join(value) if isinstance(value, list) else value}"
+            for name, value in results["made"].items()
+            if value and name != "weights"
+        ],
+        table=table,
+        groups=groups,
+        examples=examples,
+        figures=[
+            (path.stem.replace("_", " "), base64.b64encode(path.read_bytes()).decode())
+            for path in figures
+        ],
+        config=Table(("field", "value"), [(name, str(value)) for name, value in config.items()]),
+        variables=Table(("name", "shape", "bytes", "device"), rows, [total]),
+    )
+
+
 def _group_table(report: Report, results: Results) -> Table:
     """How many examples of each group were evaluated, and their error where groups have one."""
     rows = [
@@ -237,8 +281,7 @@ def follow(request: Request) -> None:
         except tf.errors.NotFoundError:  # the chief has replaced it since
             continue
         results, loss = evaluator.results()
-        line = {"update": num_done, "split": "valid", "mean_loss": loss}
-        line |= {"validation_error": results.error, **results.metrics}
+        line = {"update": num_done, **validation_line(loss, results)}
         setup.workdir.append("validation.jsonl", line)
         print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
 

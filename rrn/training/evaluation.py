@@ -36,7 +36,7 @@ class Evaluator:
     outputs over as many draws.
 
     Args:
-      towers: where and how it runs; a device's name for `Tower(device)`.
+      towers: a device's name stands for `Tower(device)`.
       num_examples: how many examples of the split to take, by `spread`; 0 for all.
 
     Attributes:

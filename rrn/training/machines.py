@@ -27,9 +27,6 @@ class OneMachine:
     Args:
       sync: whether the towers make one update together; otherwise each makes its own.
       jit: whether XLA compiles what runs on the towers: "on", "off", or "auto": if all are GPUs.
-
-    Raises:
-      ValueError: `sync` is False, and there is one device, which waits for no other.
     """
 
     def __init__(self, devices: Sequence[str], sync: bool = True, jit: str = "auto"):
@@ -49,51 +46,34 @@ class OneMachine:
         return self.jit == "on" or (self.jit == "auto" and on_gpus)
 
     def ready(self) -> contextlib.AbstractContextManager:
-        """Makes a context in which the machines run; this one does anyway."""
+        """Makes a context in which the machines run."""
         return contextlib.nullcontext()
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Creates what makes the trainer's updates, of a class in `rrn.training.worker_updates`."""
+        """Creates what makes the trainer's updates."""
         if self.sync:
             return SynchronousUpdates(trainer)
         return AsynchronousUpdates(trainer, arrays, seed)
 
 
 class ClusterMachines(OneMachine):
-    """The workers and parameter servers of a cluster; this process is its chief.
+    """The workers and parameter servers of a cluster; this process is its chief, which validates.
 
-    Validation runs on the chief. The workers' devices are known when the cluster is `ready`.
-
-    Args:
-      sync: whether the workers' gradients make one update together; otherwise each worker makes its
-        own.
-      replicas_to_aggregate: with `sync`, how many gradients make an update, the first to come; 0
-        for one of each worker.
-      startup_timeout: the seconds in which the cluster's processes must have found each other.
+    The workers' devices are known when the cluster is `ready`.
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        sync: bool,
-        replicas_to_aggregate: int,
-        startup_timeout: float,
-        jit: str = "auto",
+        self, cluster: Cluster, sync: bool, num_gradients: int, timeout: float, jit: str = "auto"
     ):
         super().__init__(cluster.devices("worker"), jit=jit)
-        self.cluster, self.sync, self.startup_timeout = cluster, sync, startup_timeout
+        self.cluster, self.sync, self.startup_timeout = cluster, sync, timeout
         self.servers, self.evaluation_devices = cluster.devices("ps"), [CPU]
-        self.num_workers, self.num_gradients = len(self.devices), replicas_to_aggregate
+        self.num_workers, self.num_gradients = len(self.devices), num_gradients
         self._strategy = None
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Within it the cluster runs, and this process is connected to it.
-
-        Raises:
-          ConnectionError: a process of the cluster did not come or has failed; the message names
-            it.
-        """
+        """Within it the cluster runs, and this process is connected to it; see `running`."""
         needed = min(self.num_gradients or self.num_workers, self.num_workers)
         with running(self.cluster, self.startup_timeout, needed if self.sync else 1):
             self.use(connect(self.cluster))
@@ -111,7 +91,6 @@ class ClusterMachines(OneMachine):
             self.devices = ["/device:GPU:0" if gpus else CPU]
 
     def update_maker(self, trainer: Trainer, arrays: Arrays, seed: int) -> UpdateMaker:
-        """Creates what makes the trainer's updates; see `OneMachine.update_maker`."""
         if not self.sync:
             return AsynchronousUpdates(trainer, arrays, seed, self.num_workers, self._strategy)
         if self.num_gradients:
@@ -127,13 +106,8 @@ def make_machines(request: Request) -> OneMachine:
     """
     tf.random.set_seed(request.config.seed)
     if request.cluster and request.role == "chief":
-        machines = ClusterMachines(
-            request.cluster,
-            request.sync,
-            request.replicas_to_aggregate,
-            request.startup_timeout,
-            request.jit,
-        )
+        flags = request.sync, request.replicas_to_aggregate, request.startup_timeout, request.jit
+        machines = ClusterMachines(request.cluster, *flags)
     else:
         sync = request.sync or request.mode != "train" or request.cluster is not None
         machines = OneMachine(parse_devices(request.devices), sync, request.jit)

@@ -1,8 +1,6 @@
-"""What a run says while it trains: the progress line, metrics.jsonl, TensorBoard.
+"""What a run prints and writes while it trains, and how it is stopped."""
 
-Here is also how it is stopped.
-"""
-
+import datetime
 import math
 import os
 import signal
@@ -20,13 +18,11 @@ from rrn.tasks.report import Results
 from rrn.training.curves import MEMORY
 from rrn.training.workdir import Workdir
 
+MEANS = "/mean", "/all"  # the only ones of metrics by group that are printed
+
 
 class Output:
-    """Standard output that may lose its reader, as with `| head`: the program goes on without.
-
-    Attributes:
-      lost: whether nobody reads any more.
-    """
+    """Standard output; where nobody reads it any more, as with `| head`, it is `lost`."""
 
     def __init__(self, stream: Any):
         self._stream, self.lost = stream, False
@@ -35,18 +31,16 @@ class Output:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Writes as the stream does, or nowhere."""
         self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        """Flushes as the stream does."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, call, *arguments):
         try:
             call(*arguments)
-        except OSError:  # what is left in its buffer goes nowhere, too
+        except OSError:  # what is left in its buffer is discarded, too
             self.lost = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
@@ -54,26 +48,20 @@ class Output:
 class StopRequest:
     """Within it SIGINT, SIGTERM and SIGHUP set `signal` instead of ending the process.
 
-    A SIGHUP that is ignored stays so: that is what `nohup` is for. A lost `Output` asks to stop,
-    too. In a thread, which gets no signals, nothing else does.
-
-    Attributes:
-      signal: the number of the last signal that has come; None if none has.
+    `nohup` ignores SIGHUP, and so it stays. A lost `Output` asks to stop, too.
     """
 
-    def __init__(self):
-        self.signal: int | None = None
+    signal: int | None = None  # the last one that has come
 
     def _request(self, number: int, _: Any) -> None:
         self.signal = number
 
     def __enter__(self) -> "StopRequest":
         self._handlers = {}
-        if threading.current_thread() is threading.main_thread():
-            signals = [signal.SIGINT, signal.SIGTERM]
-            if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-                signals.append(signal.SIGHUP)
-            self._handlers = {s: signal.signal(s, self._request) for s in signals}
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._handlers[number] = signal.signal(number, self._request)
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -89,8 +77,14 @@ class StopRequest:
 
     @property
     def status(self) -> int:
-        """The exit status: 128 and the signal's number, and 0 for Ctrl-C, who is there."""
+        """The exit status: 0 after Ctrl-C, otherwise 128 and the signal's number."""
         return 128 + self.signal if self.signal not in (None, signal.SIGINT) else 0
+
+
+def validation_line(loss: float, results: Results) -> dict[str, Any]:
+    """What files say of a validation; its loss is the mean over the examples and all steps."""
+    scores = {"mean_loss": loss, "validation_error": results.error}
+    return {"split": "valid", **scores, **results.metrics}
 
 
 def report_compilation(what: str, seconds: float) -> None:
@@ -99,15 +93,14 @@ def report_compilation(what: str, seconds: float) -> None:
 
 
 class Progress:
-    """Reports the means that training yields, and validation results.
+    """Prints means of training and validation results, and writes them for files and TensorBoard.
 
     Everywhere, `update` is the number of updates so far.
 
     Args:
-      workdir: the run's folder, in which metrics.jsonl and TensorBoard's events are written.
-      num_updates: the number of updates of the whole run.
+      num_updates: those of the whole run.
       batch_size: the number of examples of an update.
-      devices: this process's, whose memory is reported.
+      devices: those whose memory is reported.
       seconds: how long the run has trained before.
     """
 
@@ -126,16 +119,15 @@ class Progress:
         self._started = self._reported_at - seconds
 
     def start(self, update: int) -> None:
-        """Begins to measure the rate: the time before now was spent otherwise."""
+        """Begins to measure the rate."""
         self._reported_update, self._reported_at = update, time.monotonic()
 
     def training(self, update: int, means: Mapping[str, Any], stage: str | None = None) -> None:
         """Reports training since the last report.
 
         Args:
-          means: name -> mean since the last report, a scalar or a vector; NaN of what has not
-            occurred, which is not shown.
-          stage: the stage's name, None where the run has one alone.
+          means: name -> mean since then, a scalar or a vector; NaN of what has not occurred.
+          stage: the stage's name, None where the run has only one.
         """
         now = time.monotonic()
         rate = (update - self._reported_update) * self.batch_size / (now - self._reported_at)
@@ -145,10 +137,10 @@ class Progress:
         peaks = peak_memory(self.devices)
         memory = {f"{MEMORY}{name}": size for name, size in peaks.items()}
         self._write(update, {**named, "examples_per_second": rate, **memory, **metrics}, "train")
-        left = (self.num_updates - update) * self.batch_size / rate
+        left = datetime.timedelta(seconds=int((self.num_updates - update) * self.batch_size / rate))
         parts = [f"update {update}/{self.num_updates}", *named.values()]
         parts += [f"{name} {metrics[name]:.4f}" for name in _shown(metrics)]
-        parts += [f"{rate:,.0f} examples/s", format_memory(peaks), f"{_clock(left)} left"]
+        parts += [f"{rate:,.0f} examples/s", format_memory(peaks), f"{left} left"]
         print("  ".join(parts), flush=True)
 
     def compilation(self, stage: str) -> None:
@@ -157,31 +149,15 @@ class Progress:
 
     def validation(self, update: int, loss: float, results: Results) -> None:
         """Reports a validation; its loss is the mean over the examples and all steps."""
-        line = {
-            "split": "valid",
-            "mean_loss": loss,
-            "validation_error": results.error,
-            **results.metrics,
-        }
-        self._write(update, line, "valid")
-        numbers = "  ".join(
-            f"{name} {value:.4g}"
-            for name, value in results.metrics.items()
-            if "/" not in name or name.endswith(("/mean", "/all"))
-        )
+        self._write(update, validation_line(loss, results), "valid")
+        means = {n: v for n, v in results.metrics.items() if "/" not in n or n.endswith(MEANS)}
+        numbers = "  ".join(f"{name} {value:.4g}" for name, value in means.items())
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)
 
     def shares(
-        self, update: int, shares: Mapping[int, float] | None, group_name: Callable[[int], str]
+        self, update: int, shares: Mapping[int, float], group_name: Callable[[int], str]
     ) -> None:
-        """Reports how much of the next batches each group gets.
-
-        Args:
-          shares: group -> share; None where the stage draws in the task's own way.
-          group_name: from a group to its name in words.
-        """
-        if not shares:
-            return
+        """Reports which share of the next batches each group gets, by the groups' numbers."""
         named = {f"share/{group:02d}": share for group, share in shares.items()}
         self._write(update, {"split": "valid", **named}, "valid")
         most = sorted(shares.items(), key=lambda pair: -pair[1])[:5]
@@ -193,30 +169,16 @@ class Progress:
         self.workdir.append("metrics.jsonl", {"update": update, "seconds": seconds, **values})
         with self._writer.as_default(step=update):
             for name, value in values.items():
-                for suffix, scalar in _scalars(value):
-                    tf.summary.scalar(f"{group}/{name}{suffix}", scalar)
+                if isinstance(value, list):
+                    for i, element in enumerate(value, 1):
+                        tf.summary.scalar(f"{group}/{name}/{i:02d}", element)
+                elif not isinstance(value, str):
+                    tf.summary.scalar(f"{group}/{name}", value)
         self._writer.flush()
 
 
 def _shown(metrics):
     """Names of the losses, then of the task's other scalars."""
-    scalars = [
-        name
-        for name, value in metrics.items()
-        if not isinstance(value, list) and not math.isnan(value)
-    ]
-    others = [n for n in scalars if not n.endswith(("loss", "gradient_norm", "learning_rate"))]
-    return [name for name in scalars if name.endswith("loss")] + others
-
-
-def _scalars(value):
-    """[(suffix, number)] of a number, or of a list's elements, numbered from 1."""
-    if isinstance(value, list):
-        return [(f"/{i:02d}", element) for i, element in enumerate(value, 1)]
-    return [] if isinstance(value, str) else [("", value)]
-
-
-def _clock(seconds):
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
+    known = [n for n, v in metrics.items() if not isinstance(v, list) and not math.isnan(v)]
+    others = [n for n in known if not n.endswith(("loss", "gradient_norm", "learning_rate"))]
+    return [name for name in known if name.endswith("loss")] + others

@@ -18,22 +18,15 @@ class Request:
     Attributes:
       config: the experiment's config.
       name: what the results call the config.
-      workdir: the folder of the run. No two processes train in one folder at the same time.
-      mode: "train" (which evaluates in the end), "evaluate", "variables" or "export".
-      devices: the flag --devices; see `parse_devices`. A cluster's devices are its workers', so
-        that it must be "auto" there.
-      weights: a weights file to start from, or to evaluate or export instead of the run's. It is
-        the file's model that is evaluated or exported, whatever the config's `model` is.
+      workdir: the folder of the run.
+      mode: one of `MODES`; "train" evaluates in the end.
+      devices: see `parse_devices`; "auto" in a cluster.
+      weights: a weights file to start from, or to evaluate or export instead of the run's. Then it
+        is the file's model that is evaluated or exported, whatever the config's `model` is.
       model_fields: fields of the config's `model` that hold for a file's model, too.
       cluster: the cluster in which this process has a role, if there is one.
-      sync: whether the workers' or devices' gradients make one update together.
-      replicas_to_aggregate: with `sync`, how many gradients make an update, the first that workers
-        have for it; 0 for one of each worker.
-      startup_timeout: the seconds in which a cluster's processes must have found each other.
-      restart: train from the start, and move what is in `workdir` to a new folder in it.
-      jit: whether XLA compiles what runs on the towers: "on", "off", or "auto", which means on
-        GPUs.
-      profile: how many updates TensorBoard's profiler records; 0 for none.
+
+    The others are flags of `rrn/__main__.py`.
     """
 
     config: Experiment

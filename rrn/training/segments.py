@@ -1,10 +1,9 @@
 """Truncated backpropagation with persistent state: examples stay for several updates.
 
-An update runs a few steps, a segment, from the recurrent states that the examples had after the
-update before. Gradients flow through the segment alone. Then a solved example may be replaced, and
-one that has had `max_segments` segments always is, by a fresh one in its initial state. So an
-update costs the same time and memory however long its examples have stayed, networks learn from
-states that many steps have made, and the examples that are not solved yet get most of the steps.
+An update runs a few steps, a segment, from the examples' recurrent states after the update before.
+Gradients flow through the segment alone. Then a solved example may be replaced by a fresh one in
+its initial state; one that has had `max_segments` segments always is. So an update costs the same
+time and memory however long its examples have stayed, and unsolved examples get most of the steps.
 
 The fresh example of a row is the one that the input pipeline draws for (seed, update, row).
 """
@@ -28,10 +27,6 @@ class CarriedBatch(tf.Module):
     The variables have one row for each example: the batch's tensors and the state, as the last
     segment left them, and "segments", how many an example has had. A row with 0 is empty, as all
     are at first.
-
-    Args:
-      batch_size: the number of rows, of all devices together.
-      batch_specs: each device's batches' `tf.TypeSpec`s.
 
     Raises:
       ValueError: the task carries no state, or not every tensor of a batch has a row of known shape
@@ -64,20 +59,21 @@ class CarriedBatch(tf.Module):
         self._segments = self._rows("segments", tf.TensorSpec([1], tf.int32), sizes)
 
     def _rows(self, name, like, sizes):
-        """A variable of zeros with a row for each example, each device's on it."""
         parts = []
         for device, size in zip(self._devices, sizes, strict=True):
             with tf.device(device):
-                zeros = tf.zeros([size, *like.shape[1:]], _kept_as(like.dtype))
+                # TensorFlow keeps int32 variables in host memory.
+                dtype = tf.int64 if like.dtype == tf.int32 else like.dtype
+                zeros = tf.zeros([size, *like.shape[1:]], dtype)
                 parts.append(tf.Variable(zeros, trainable=False, name=f"pool/{name}"))
-        # One whole tensor in a checkpoint, so that any number of devices may go on from it.
+        # One whole tensor in a checkpoint, from which any number of devices can resume.
         return parts[0] if len(parts) == 1 else ShardedVariable(parts, f"pool/{name}")
 
     def take(self, device: int, batch: Batch) -> tuple[Batch, Any]:
         """Takes the examples that stayed, and fills the empty rows with those of a fresh batch.
 
         Returns:
-          (the examples, their state), which of fresh ones is the initial state.
+          (the examples, their states).
         """
         stayed = _part(self._segments, device) > 0
         fresh = {name: batch[name] for name in self._examples}
@@ -107,14 +103,13 @@ class CarriedBatch(tf.Module):
         """Decides which examples are replaced after a segment.
 
         Args:
-          segments: how many they had before, as `segments` returned.
-          solved: whether each is solved, booleans `[rows]`.
-          max_segments: how many segments an example may have.
-          leave_probability: with which a solved one is replaced before that.
+          segments: how many they had before it, `[rows]`.
+          solved: booleans `[rows]`.
+          max_segments, leave_probability: see `rrn.config.Segments`.
 
         Returns:
-          (how many segments they have had, 0 of those that are replaced; metrics of the latter,
-          name -> (sum, count): "solved", the share of them that is, and "segments_to_solve").
+          (how many segments they have had, 0 of those that are replaced; the latter's metrics
+          "solved" and "segments_to_solve").
         """
         random = ExampleRandom(fold_in(batch["seed"], LEAVING), batch["rows"], self.batch_size)
         segments += 1
@@ -123,14 +118,11 @@ class CarriedBatch(tf.Module):
         left, left_solved = (tf.cast(x, tf.float32) for x in (leave, leave & solved))
         count = tf.reduce_sum(left_solved)
         to_solve = tf.reduce_sum(left_solved * tf.cast(segments, tf.float32))
-        metrics = {
-            "solved": (count, tf.reduce_sum(left)),
-            "segments_to_solve": (to_solve, count),
-        }
+        metrics = {"solved": (count, tf.reduce_sum(left)), "segments_to_solve": (to_solve, count)}
         return tf.where(leave, tf.zeros_like(segments), segments), metrics
 
     def put(self, device: int, batch: Batch, state: Any, segments: tf.Tensor) -> None:
-        """Keeps the examples, with their state and number of segments, as `leave` returned it."""
+        """Keeps the examples, with their states and the numbers that `leave` returned."""
         kept = [*self._examples.values(), *tf.nest.flatten(self._state), self._segments]
         values = [*(batch[name] for name in self._examples), *tf.nest.flatten(state), segments]
         for rows, value in zip(kept, values, strict=True):
@@ -140,11 +132,6 @@ class CarriedBatch(tf.Module):
 
 def _part(variable, device):
     return variable.variables[device] if isinstance(variable, ShardedVariable) else variable
-
-
-def _kept_as(dtype):
-    """The type of the variable for some rows: TensorFlow keeps int32 variables in host memory."""
-    return tf.int64 if dtype == tf.int32 else dtype
 
 
 def _where(condition, chosen, others):

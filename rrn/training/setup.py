@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -20,7 +20,8 @@ from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine
 from rrn.training.request import Request
-from rrn.training.stages import stage_names
+from rrn.training.stages import Stage
+from rrn.training.state import Specs
 from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from rrn.variables.reading import Variable
@@ -69,14 +70,13 @@ class Setup:
 
     @property
     def stages(self) -> list[str]:
-        """The names of the config's stages; none if there is only one."""
-        return stage_names(self.request.config.train)
+        """The names of the config's stages."""
+        return [stage.name for stage in self.request.config.train.stages]
 
     @property
     def about(self) -> dict[str, Any]:
         """What weights files hold beside the weights."""
-        described = describe(self.request.config.model, self.data)
-        return {"config": self.request.name, **described}
+        return {"config": self.request.name, **describe(self.request.config.model, self.data)}
 
     def stage_weights(self, stage: str) -> Path:
         """Names the file of the weights at the end of a stage."""
@@ -94,31 +94,20 @@ class Setup:
         return arrays
 
     def evaluation_arrays(self) -> Arrays:
-        """Puts what `config.evaluate` names on the CPU.
+        """Puts what `config.evaluate` names on the CPU; see `arrays`.
 
         Raises:
-          ValueError: see `arrays`, or the data do not fit the model.
+          ValueError: the data do not fit the model.
         """
         self.data.check_compatible(self.evaluation_data)
         return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
 
     def inputs(self, arrays: Arrays, num_done: int = 0, **settings: Any) -> list[tf.data.Dataset]:
-        """Makes each device's data set, for what follows the first `num_done` updates.
-
-        Args:
-          **settings: further arguments of `training_inputs`.
-        """
+        """Makes each device's data set from update `num_done` on; see `training_inputs`."""
         config, machines = self.request.config, self.machines
-        return training_inputs(
-            self.task,
-            arrays,
-            config.train.batch_size,
-            len(machines.devices),
-            config.seed,
-            num_done,
-            cpus=machines.cpus,
-            **settings,
-        )
+        sizes = config.train.batch_size, len(machines.devices)
+        args = self.task, arrays, *sizes, config.seed, num_done
+        return training_inputs(*args, cpus=machines.cpus, **settings)
 
     def towers(self, devices: Sequence[str]) -> list[Tower]:
         """Makes a tower on each device."""
@@ -127,38 +116,18 @@ class Setup:
 
     def trainer(self, arrays: Arrays, num_done: int = 0) -> Trainer:
         """Makes the trainer of what follows the first `num_done` updates; see `Trainer`."""
-        config = self.request.config
-        specs, by_options = {}, {}  # stages with the same options have batches of the same shapes
-        for stage in config.train.stages:
-            _, options = config.model.split_options(stage.options, "options")
-            if (key := str(options)) not in by_options:
-                inputs = self.inputs(arrays, options=options)
-                by_options[key] = [dataset.element_spec for dataset in inputs]
-            specs[stage.name] = by_options[key]
-        return Trainer(
-            self.task,
-            config.train,
-            self.towers(self.machines.devices),
-            specs,
-            arrays,
-            num_done,
-        )
+
+        def specs(stage: Stage) -> Specs:
+            inputs = self.inputs(arrays, options=stage.batch_options)
+            return [cast(Any, dataset.element_spec) for dataset in inputs]
+
+        train, towers = self.request.config.train, self.towers(self.machines.devices)
+        return Trainer(self.task, train, towers, specs, arrays, num_done)
 
     def evaluator(self, arrays: Arrays, num_examples: int) -> Evaluator:
-        """Makes what evaluates the model.
-
-        Args:
-          num_examples: how many of its examples; 0 for all.
-        """
-        config = self.request.config
-        return Evaluator(
-            self.report,
-            config.evaluate,
-            self.towers(self.machines.evaluation_devices),
-            arrays,
-            config.seed,
-            num_examples,
-        )
+        """Makes what evaluates the model on some of the examples, all of them if it is 0."""
+        config, towers = self.request.config, self.towers(self.machines.evaluation_devices)
+        return Evaluator(self.report, config.evaluate, towers, arrays, config.seed, num_examples)
 
 
 def set_up(

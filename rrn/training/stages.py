@@ -1,8 +1,4 @@
-"""Training in stages: which losses train which variables, for how many updates.
-
-A plan is what `rrn.config.Train` says: stages, one after the other, and for each stage its
-objectives. Here they have the task's variables.
-"""
+"""Training in stages: which losses train which variables, for how many updates."""
 
 import operator
 from collections.abc import Sequence
@@ -21,11 +17,10 @@ MODULES = "encoder", "network"  # of every task
 class Objective:
     """A loss, the variables that it trains, and how.
 
-    Warm-up, decay and Adam's bias correction count the stage's updates alone. Lists of gradients
-    have one for each shard of the variables, in their order.
+    Warm-up, decay and Adam's bias correction count the stage's updates alone.
 
     Raises:
-      ValueError: a module that is not there or has no variables.
+      ValueError: a module that does not exist or has no variables.
     """
 
     def __init__(self, settings: config.Objective, num_updates: int, task: Task):
@@ -38,10 +33,10 @@ class Objective:
             raise ValueError(f"modules {modules} have no variables")
 
     def check_reached(self, gradients: Sequence[Gradient], stage: str) -> None:
-        """Refuses a loss on which no variable of one of the modules has an influence.
+        """Checks that every module has a variable with a gradient; there is one of each shard.
 
         Raises:
-          ValueError: all variables of a module have no gradient.
+          ValueError: a module has none.
         """
         pairs = zip(shards(self.variables_), gradients, strict=True)
         reached = {variable.ref() for variable, gradient in pairs if gradient is not None}
@@ -53,27 +48,17 @@ class Objective:
                 )
 
     def rate(self, update: int | tf.Tensor) -> tf.Tensor:
-        """Computes the learning rate of an update, a scalar.
-
-        Args:
-          update: the number of the stage's updates before this one.
-        """
+        """Computes the learning rate after some updates of the stage, a scalar."""
         settings = self.config
         return learning_rate(update, settings.learning_rate, settings.schedule, self.num_updates)
 
     def label(self, name: str) -> str:
-        """Names a figure of this objective, as "loss", in reports.
-
-        The name is "loss" alone for the loss "loss"; for another one it is as "discriminator/loss".
-        """
+        """Names a metric of this objective: "loss", or of another loss "discriminator/loss"."""
         return name if self.loss == "loss" else f"{self.loss}/{name}"
 
 
 class Stage:
-    """Objectives that are trained on the same batches, from one forward pass.
-
-    Args:
-      first: how many updates of the plan come before the stage's.
+    """Objectives that are trained on the same batches, after `first` updates of other stages.
 
     Raises:
       ValueError: an option that the task does not take, an optimizer that does not fit its
@@ -92,7 +77,7 @@ class Stage:
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"only one objective can train {', '.join(twice)}")
-        self.create_optimizers()  # raises what is wrong with their settings before any update
+        self.create_optimizers()  # raises what is wrong with them before any update
 
     @property
     def trains(self) -> tuple:
@@ -109,7 +94,7 @@ class Stage:
 
 
 class Plan:
-    """The stages of a run. Which one an update belongs to follows from its number.
+    """The stages of a run.
 
     Raises:
       ValueError: what does not fit the task; the message names the stage.
@@ -125,23 +110,21 @@ class Plan:
             self.num_updates += stage.num_updates
 
     def stage(self, update: int) -> Stage:
-        """Finds the stage of the update that comes after so many."""
+        """Finds the stage of the update that comes after this many."""
         return [stage for stage in self.stages if stage.first <= update][-1]
 
     def updates_left(self, update: int) -> int:
-        """Counts the updates that come after so many until the next stage begins."""
+        """Counts the updates that come after this many until the next stage begins."""
         stage = self.stage(update)
         return stage.first + stage.num_updates - update
 
     def finished(self, update: int) -> Stage | None:
-        """Finds the stage whose last update was the one with this number; None if there is none."""
+        """Finds the stage that ends after this many updates, if one does."""
         return next((s for s in self.stages if s.first + s.num_updates == update), None)
 
 
 def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable]) -> Optimizer:
     """Makes the optimizer of some variables, with new slots.
-
-    It is the class of `rrn.optimizers` that is called as the settings'.
 
     Raises:
       ValueError: an argument that does not fit the variables.
@@ -153,12 +136,6 @@ def create_optimizer(settings: config.Optimizers, variables: Sequence[Variable])
         raise ValueError(f"optimizer {settings.kind}: {error}") from None
 
 
-def stage_names(settings: config.Train) -> list[str]:
-    """Lists the stages of a run that has several; none where all updates are of one stage."""
-    names = [stage.name for stage in settings.stages]
-    return names if len(names) > 1 else []
-
-
 def find_module(task: Task, path: str) -> tf.Module:
     """Finds a module of a task.
 
@@ -166,19 +143,17 @@ def find_module(task: Task, path: str) -> tf.Module:
       path: "encoder", "network", or an attribute of theirs, as "network.readout".
 
     Raises:
-      ValueError: there is no such module; the message lists those that there are.
+      ValueError: there is no such module; the message lists them.
     """
     try:
         module = operator.attrgetter(path)(task)
     except AttributeError:
         module = None
     if path.partition(".")[0] not in MODULES or not isinstance(module, tf.Module):
-        there = [
-            f"{name}.{child}"
-            for name in MODULES
-            for child, value in vars(getattr(task, name)).items()
-            if isinstance(value, tf.Module)
+        children = [(n, *item) for n in MODULES for item in vars(getattr(task, n)).items()]
+        known = [
+            f"{name}.{child}" for name, child, value in children if isinstance(value, tf.Module)
         ]
-        there = ", ".join([*MODULES, *there])
-        raise ValueError(f"modules must be a tuple of some of {there}; got {path!r}")
+        names = ", ".join([*MODULES, *known])
+        raise ValueError(f"modules must be a tuple of some of {names}; got {path!r}")
     return module

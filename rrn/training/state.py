@@ -1,6 +1,6 @@
 """What updates change: a task's variables, and all else that a checkpoint holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from rrn.training.segments import CarriedBatch
 from rrn.training.stages import Plan, Stage
 from rrn.variables.reading import shards
 
-Specs = Sequence[Mapping[str, Any]]  # of each device's batches
+Specs = Sequence[Mapping[str, Any]]  # `tf.TypeSpec`s of each device's batches
 
 
 class TrainingState(tf.Module):
@@ -29,8 +29,7 @@ class TrainingState(tf.Module):
 
     Args:
       towers: where and how the towers run; a device's name for `Tower(device)`.
-      batch_specs: each device's batches' `tf.TypeSpec`s; or a dict of such lists by the stages'
-        names, where these have batches of different shapes.
+      batch_specs: the batches' specs, or a function: stage -> its batches' specs.
       arrays: the training split's tensors, which sampling by error needs.
       first_update: the number of updates that were made before.
 
@@ -45,7 +44,7 @@ class TrainingState(tf.Module):
         task: Task,
         config: Train,
         towers: Sequence[Tower | str],
-        batch_specs: Specs | Mapping[str, Specs],
+        batch_specs: Specs | Callable[[Stage], Specs],
         arrays: Arrays | None = None,
         first_update: int = 0,
     ):
@@ -54,9 +53,7 @@ class TrainingState(tf.Module):
         self.towers = [Tower(tower) if isinstance(tower, str) else tower for tower in towers]
         self.model_variables = model_variables(task)
         self.plan = Plan(config, task)
-        names = [stage.name for stage in self.plan.stages]
-        by_stage = isinstance(batch_specs, Mapping)
-        self.batch_specs = batch_specs if by_stage else dict.fromkeys(names, batch_specs)
+        self.batch_specs = batch_specs if callable(batch_specs) else lambda _: batch_specs
         self.averages = None
         if config.ema_decay:
             self.averages = MovingAverages(self.model_variables, config.ema_decay)
@@ -65,12 +62,12 @@ class TrainingState(tf.Module):
             first = tf.constant(first_update, tf.int64)
             self.update = tf.Variable(first, trainable=False, name="update")
         self.carried = None
-        if carrying := [stage.name for stage in self.plan.stages if stage.segments]:
-            devices, specs = [tower.device for tower in self.towers], self.batch_specs[carrying[0]]
+        if carrying := [stage for stage in self.plan.stages if stage.segments]:
+            devices, specs = [tower.device for tower in self.towers], self.batch_specs(carrying[0])
             self.carried = CarriedBatch(task, config.batch_size, devices, specs)
         self.sampler = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
-            assert arrays is not None  # who has the plan has the training split
+            assert arrays is not None
             self.sampler = Sampler(task, arrays)
 
     def begin_stage(self) -> None:
@@ -80,10 +77,7 @@ class TrainingState(tf.Module):
         self._finite = tf.function(self._are_finite, autograph=False)
 
     def shares(self) -> dict[int, float] | None:
-        """Computes each group's share of the next batches.
-
-        It is None where the stage draws examples in the task's own way.
-        """
+        """Computes each group's share of the next batches; None: the task draws in its own way."""
         stage = self.plan.stage(int(self.update))
         if self.sampler is None or not stage.error_share:
             return None
@@ -96,10 +90,7 @@ class TrainingState(tf.Module):
         return {"groups": groups, "shares": shares, "options": options}
 
     def not_finite(self) -> list[str]:
-        """Lists the variables that hold numbers which are not finite.
-
-        All that a checkpoint has is looked at: weights, slots, averages.
-        """
+        """Lists the weights, slots and averages that hold numbers which are not finite."""
         numbers = [v for v in self.variables if v.dtype.is_floating]
         found = zip(numbers, self._finite(), strict=True)
         return [variable.name.removesuffix(":0") for variable, finite in found if not finite]
@@ -113,12 +104,8 @@ class TrainingState(tf.Module):
         return finite
 
 
-# Sampling by error: how much of a batch each group of examples gets. A task's `groups` says to
-# which group an example belongs (bAbI's tasks, Sudoku's numbers of givens).
-
-
 def shares_by_error(errors: np.ndarray, error_share: float, power: float = 1.0) -> np.ndarray:
-    """The groups' shares of a batch `[groups]`: share_g = (1 - s) / G + s error_g^p / Σ error^p.
+    """Each group's share of a batch, `[groups]`: (1 - s) / G + s error_g^p / Σ error^p.
 
     The part 1 - s is drawn evenly over the groups, so that solved ones never stop being drawn. The
     sum of the shares is 1. Where all errors are 0 they are equal.
@@ -126,7 +113,7 @@ def shares_by_error(errors: np.ndarray, error_share: float, power: float = 1.0) 
     Args:
       errors: validation errors `[groups]`, at least 0.
       error_share: s, from 0 to 1.
-      power: p, at least 0; the larger, the more the groups get that are most wrong.
+      power: p, at least 0; a larger one gives more to the groups with the largest errors.
     """
     even = np.full(len(errors), 1.0 / len(errors))
     if not np.sum(errors):
@@ -136,10 +123,7 @@ def shares_by_error(errors: np.ndarray, error_share: float, power: float = 1.0) 
 
 
 class Sampler(tf.Module):
-    """The groups' last validation errors, kept with the trainer's state.
-
-    Before the first validation all are equal. A run that draws its first batches by error begins
-    with a validation.
+    """The groups' last validation errors, which are equal before the first validation.
 
     Raises:
       ValueError: the task has no groups.
@@ -155,9 +139,7 @@ class Sampler(tf.Module):
         self.errors = tf.Variable(ones, trainable=False, name="errors")
 
     def take(self, results: Results) -> None:
-        """Takes the `group_errors` of a validation.
-
-        A group that was not validated gets the mean of the others.
+        """Takes the `group_errors` of a validation; a group without one gets the others' mean.
 
         Raises:
           ValueError: the task's report gives no `group_errors`.

@@ -14,8 +14,7 @@ are name -> (sum, count).
 """
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -41,7 +40,7 @@ def update(
     """Makes one update of the state's stage, of a batch for each device.
 
     Args:
-      compiled_on: the device on which XLA compiles what follows the towers; None without XLA.
+      compiled_on: see `update_device`.
 
     Returns:
       (metrics with the losses, whether losses and gradients are finite).
@@ -63,11 +62,7 @@ def update(
 def run_towers(
     state: TrainingState, stage: Stage, batches: Sequence[Batch]
 ) -> tuple[list[TowerResult], list[tf.Tensor]]:
-    """Computes losses and gradients on every tower.
-
-    Returns:
-      For each tower its result, whose `aux` are the metrics; for each its number of examples.
-    """
+    """Runs every tower; returns their results and numbers of examples."""
     towers = [run_tower(state, stage, number, batch) for number, batch in enumerate(batches)]
     return towers, [tf.size(batch["rows"]) for batch in batches]
 
@@ -86,7 +81,10 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
 
     def loss_fn(encodings, batch):
         losses, outputs = task.loss(encodings, batch, random, training=True, **options)
-        metrics, kept = _own_metrics(stage, task, task.metrics(batch, outputs)), None
+        metrics, kept = task.metrics(batch, outputs), None
+        trained, losses_of = {o.loss for o in stage.objectives}, task.metric_losses
+        # Without those of losses that the stage does not train
+        metrics = {n: m for n, m in metrics.items() if losses_of.get(n) in {None, *trained}}
         if carried and limits and segments is not None:
             own = limits.max_segments, limits.leave_probability
             left, more = carried.leave(segments, batch, outputs["solved"], *own)
@@ -114,8 +112,7 @@ def _dense(gradient, variable):
         return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
 
 
-def _mean_losses(stage: Stage, losses: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
-    """For each objective its loss, the mean over the examples."""
+def _mean_losses(stage, losses):
     for objective in stage.objectives:
         if objective.loss not in losses:
             names = ", ".join(losses) or "none: the task returns no losses"
@@ -125,20 +122,10 @@ def _mean_losses(stage: Stage, losses: Mapping[str, tf.Tensor]) -> list[tf.Tenso
     return [tf.reduce_mean(losses[objective.loss]) for objective in stage.objectives]
 
 
-def _own_metrics(stage: Stage, task: Task, metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those of losses that the stage does not train."""
-    trained = {objective.loss for objective in stage.objectives}
-    losses = task.metric_losses
-    return {n: value for n, value in metrics.items() if losses.get(n) in {None, *trained}}
-
-
 def average(
     stage: Stage, towers: Sequence[TowerResult], counts: Sequence[tf.Tensor]
 ) -> tuple[list[tf.Tensor], list[list[Gradient]], dict[str, Pair]]:
-    """Averages over towers, and adds the L2 term's gradients.
-
-    Returns:
-      (mean losses, averaged gradients with the L2 term's, metrics).
+    """Averages losses and gradients over towers, and adds the L2 term's gradients.
 
     Raises:
       ValueError: a loss reaches no variable of one of its modules.
@@ -157,10 +144,7 @@ def average(
 
 
 def add_l2(objective: Objective, gradients: Sequence[Gradient]) -> list[Gradient]:
-    """Adds the L2 term's gradient, l2 w, for each of the task's regularized variables w.
-
-    A gradient that is None stays None.
-    """
+    """Adds l2 w for each of the task's regularized variables w; None stays None."""
     l2 = objective.config.l2
     regularized = {shard.ref() for shard in shards(objective.task.regularized())}
 
@@ -179,21 +163,16 @@ def apply(
     gradients: Sequence[Sequence[Gradient]],
     number: tf.Tensor,
 ) -> tuple[dict[str, Pair], tf.Tensor]:
-    """Changes the variables.
-
-    Args:
-      number: the number of updates before this one.
+    """Changes the variables, after `number` updates.
 
     Returns:
       (losses, norms of gradients and learning rates as metrics, whether losses and gradients are
       finite).
     """
     own_number = number - state.stage.first
-    objectives, optimizers = state.stage.objectives, state.optimizers
     finite, scalars = [], {}
-    for objective, optimizer, loss, own in zip(
-        objectives, optimizers, losses, gradients, strict=True
-    ):
+    lists = state.stage.objectives, state.optimizers, losses, gradients
+    for objective, optimizer, loss, own in zip(*lists, strict=True):
         clipped, norm = clip_by_global_norm(own, objective.config.clip_norm)
         rate = objective.rate(own_number)
         optimizer.apply(clipped, rate, own_number)
@@ -208,10 +187,9 @@ def apply(
 def update_device(state: TrainingState) -> str | None:
     """Finds the device on which XLA compiles what follows the towers; None if it does not.
 
-    It does where towers are compiled, on the device that holds all variables that change, if that
-    is of the towers' kind.
+    That is the one that holds all variables that change, if it is of the towers' kind.
     """
-    changed = [v for objective in state.stage.objectives for v in shards(objective.variables_)]
+    changed = shards(state.stage.trained())
     changed += shards(state.model_variables) if state.averages else []
     devices, tower = {variable.device for variable in changed}, state.towers[0]
     alike = all(("GPU" in device) == ("GPU" in tower.device) for device in devices)
@@ -221,7 +199,7 @@ def update_device(state: TrainingState) -> str | None:
 class Trainer(TrainingState):
     """Makes updates of a `TrainingState`, of one stage after the other.
 
-    The first stage is traced now, and every other when it begins. What it trains is checked now.
+    The first stage is traced now, and every other when it begins. Here all losses are checked.
 
     Raises:
       ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
@@ -233,7 +211,7 @@ class Trainer(TrainingState):
         task: Task,
         config: Train,
         towers: Sequence[Tower | str],
-        batch_specs: Specs | Mapping[str, Specs],
+        batch_specs: Specs | Callable[[Stage], Specs],
         arrays: Arrays | None = None,
         first_update: int = 0,
     ):
@@ -246,23 +224,20 @@ class Trainer(TrainingState):
                 checked.add(stage.trains)
 
     def _check(self, stage):
-        """Traces the losses and gradients of one tower, as they are wrong or right."""
+        """Traces the losses and gradients of one tower, which finds what is wrong with them."""
 
         def losses_and_gradients(batch):
             return average(stage, *run_towers(self, stage, [batch]))[0]
 
-        spec = self.batch_specs[stage.name][0]
+        spec = self.batch_specs(stage)[0]
         tf.function(losses_and_gradients, autograph=False).get_concrete_function(spec)
 
     def begin_stage(self) -> None:
-        """Prepares the stage that the update belongs to, if it is another one than before.
-
-        Its optimizers get slots, and its updates are traced.
-        """
+        """Creates slots for the stage that the update belongs to and traces it, if it is new."""
         if getattr(self, "stage", None) is self.plan.stage(int(self.update)):
             return
         super().begin_stage()
-        specs = tuple(self.batch_specs[self.stage.name])
+        specs = tuple(self.batch_specs(self.stage))
         # Without AutoGraph, which would change what errors say.
         one = functools.partial(update, self, update_device(self))
         self._one = tf.function(one, input_signature=[specs], autograph=False)
@@ -278,9 +253,6 @@ class Trainer(TrainingState):
         self, iterators: Sequence[Iterator[Batch]], num_updates: tf.Tensor
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Makes several updates, all of one stage, in one traced call.
-
-        Args:
-          num_updates: how many updates, an integer scalar.
 
         Returns:
           (name -> mean over the updates, NaN of what did not occur; the number of the first update

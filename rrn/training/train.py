@@ -1,17 +1,22 @@
 """Training: from the last checkpoint to the last update, and the results of the best weights."""
 
 import contextlib
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.compiling import refusals
+from rrn.distribute.variables import format_hidden, format_variables, list_variables
 from rrn.files.weights import Weights, assign_weights, read_weights, save_weights
 from rrn.models import saved_data
 from rrn.tasks.task import Arrays
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.evaluate import evaluate_weights
-from rrn.training.inspect import write_variables
+from rrn.training.evaluation import Evaluator
 from rrn.training.machines import make_machines
 from rrn.training.progress import Progress, StopRequest
 from rrn.training.request import Request
@@ -20,13 +25,13 @@ from rrn.training.stages import Stage
 from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from rrn.training.worker_updates import UpdateMaker
-from rrn.variables.recorder import recording
+from rrn.variables.recorder import Record, recording
 
 
 def train(request: Request) -> None:
     """Trains from the last checkpoint, and evaluates the best weights.
 
-    Without a checkpoint it begins with the weights that are given, or with the task's initial ones.
+    Without a checkpoint it starts from `request.weights`, or from the task's initial ones.
 
     Raises:
       ValueError: data or weights do not fit, or the folder has another run.
@@ -44,19 +49,15 @@ def train(request: Request) -> None:
         machines = make_machines(request)
         with machines.ready():
             status = _train(set_up(request, machines, data, evaluation_data), weights)
-    if status:  # which tells those who started it to start it again
+    if status:
         raise SystemExit(status)
 
 
 def _train(setup: Setup, weights: Weights | None) -> int:
     """Trains and evaluates; returns the exit status."""
     workdir, config, machines = setup.workdir, setup.request.config, setup.machines
-    checkpoints = Checkpoints(
-        workdir / "checkpoints",
-        config.train.checkpoint_every_updates,
-        config.train.checkpoint_every_seconds,
-        machines.writer,
-    )
+    every = config.train.checkpoint_every_updates, config.train.checkpoint_every_seconds
+    checkpoints = Checkpoints(workdir / "checkpoints", *every, machines.writer)
     num_done = checkpoints.latest_update()
     if not checkpoints.latest and (workdir / "metrics.jsonl").exists():
         raise ValueError(
@@ -71,11 +72,11 @@ def _train(setup: Setup, weights: Weights | None) -> int:
     arrays = setup.arrays(setup.data, "train")
     with recording() as towers:
         trainer = setup.trainer(arrays, num_done)
-    setup.evaluation_arrays()  # raises what is wrong with them
+    setup.arrays(setup.data, "valid")  # these raise what is wrong with them
+    setup.evaluation_arrays()
     # Only a config that can be trained and evaluated claims the folder.
     workdir.keep_metrics_until(num_done)
-    digest = {"data_sha256": setup.data.digest}
-    workdir.write_json("config.json", {**digest, **setup.request.fields})
+    workdir.write_json("config.json", {"data_sha256": setup.data.digest, **setup.request.fields})
     checkpoints.track(trainer)
     write_variables(setup, trainer, towers)
     updates = machines.update_maker(trainer, arrays, config.seed)
@@ -92,12 +93,39 @@ def begin_with(setup: Setup, weights: Weights) -> None:
     """Sets the model's variables to weights, which may lack variables that only training needs.
 
     Raises:
-      ValueError: the weights are not of this model, or were made on other data.
+      ValueError: the weights are of another model, or of other data.
     """
     if weights.constants:
         saved_data(weights).check_compatible(setup.data)
     if lacking := assign_weights(weights, setup.variables, setup.task.training_only()):
         print(f"{weights.path} lacks {', '.join(lacking)}: initialized")
+
+
+def inspect(request: Request) -> None:
+    """Traces an update of the first stage and prints what it uses; none is made.
+
+    Raises:
+      ValueError: the data does not fit the task, or the placement of variables not the machines.
+      ConnectionError: a process of the cluster did not come or has failed.
+    """
+    data, machines = read_data(request), make_machines(dataclasses.replace(request, jit="off"))
+    with machines.ready():  # without XLA, which would hide the steps
+        setup = set_up(request, machines, *data)
+        with recording() as towers:
+            trainer = setup.trainer(setup.data.arrays("train"))
+        setup.workdir.path.mkdir(parents=True, exist_ok=True)
+        print(format_variables(write_variables(setup, trainer, towers)))
+        print(format_hidden(towers))
+
+
+def write_variables(
+    setup: Setup, trainer: Trainer, towers: Mapping[str, Record]
+) -> list[dict[str, Any]]:
+    """Writes variables.json; returns its rows, see `list_variables`."""
+    trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
+    rows = list_variables(setup.variables, towers, trained)
+    setup.workdir.write_json("variables.json", rows)
+    return rows
 
 
 class Training:
@@ -113,8 +141,7 @@ class Training:
     ):
         self.setup, self.trainer, self.updates = setup, trainer, updates
         self.arrays, self.checkpoints = arrays, checkpoints
-        self.config, valid = setup.request.config.train, setup.arrays(setup.data, "valid")
-        self.evaluator = setup.evaluator(valid, self.config.validation_examples)
+        self.config, self.several_stages = setup.request.config.train, len(setup.stages) > 1
         self.progress = Progress(
             setup.workdir,
             trainer.plan.num_updates,
@@ -124,14 +151,17 @@ class Training:
         )
         self._calls = 0  # of `updates.train`, in this process
 
-    def run(self, stop: StopRequest) -> None:
-        """Makes the updates that are left, up to a request to stop.
+    @functools.cached_property
+    def evaluator(self) -> Evaluator:
+        """What validates, made for the first validation: its inputs take a second to trace."""
+        valid = self.setup.arrays(self.setup.data, "valid")
+        return self.setup.evaluator(valid, self.config.validation_examples)
 
-        Raises:
-          FloatingPointError: a loss, a gradient or a weight is not finite.
-        """
+    def run(self, stop: StopRequest) -> None:
+        """Makes the updates that are left, up to a request to stop."""
         trainer, checkpoints = self.trainer, self.checkpoints
-        if trainer.shares() and not int(trainer.update):  # the first batches are drawn by error
+        # Initial weights solve no group, so that its first validation may come later.
+        if trainer.shares() and self.setup.request.weights and not int(trainer.update):
             self.validate()
         for stage in trainer.plan.stages:
             settings, compiles = None, self.setup.machines.compiled
@@ -171,7 +201,7 @@ class Training:
         if compiles:
             self.progress.compilation(stage.name)
         else:
-            name = stage.name if self.setup.stages else None
+            name = stage.name if self.several_stages else None
             self.progress.training(int(trainer.update), means, name)
 
     def _until_pause(self, num_done):
@@ -188,11 +218,8 @@ class Training:
     def validate(self) -> None:
         """Evaluates on the validation split and keeps the weights with the lowest error on it.
 
-        If several have the same error, the last are kept. In stages, where another loss may raise
+        Of several with the same error the last are kept. In stages, where another loss may raise
         the error, the last weights and each stage's are kept.
-
-        Raises:
-          FloatingPointError: the loss or the error is not finite.
         """
         setup, trainer, best_error = self.setup, self.trainer, self.checkpoints.best_error
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
@@ -204,13 +231,14 @@ class Training:
             self.progress.validation(num_done, loss, results)
             if trainer.sampler:
                 trainer.sampler.take(results)
-                self.progress.shares(num_done, trainer.shares(), self.evaluator.report.group_name)
+                if shares := trainer.shares():
+                    self.progress.shares(num_done, shares, self.evaluator.report.group_name)
             reached = {"update": num_done, "validation_error": error, "validation": results.metrics}
             contents = setup.variables, {**setup.about, **reached}, setup.task.constants
-            if setup.stages or error <= best_error.numpy():
+            if self.several_stages or error <= best_error.numpy():
                 save_weights(setup.workdir / "weights.h5", *contents)
                 best_error.assign(error)
-            if setup.stages and (ended := trainer.plan.finished(num_done)):
+            if self.several_stages and (ended := trainer.plan.finished(num_done)):
                 save_weights(setup.stage_weights(ended.name), *contents)
 
     def _not_finite(self, update, what):

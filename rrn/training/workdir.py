@@ -2,31 +2,26 @@
 
     lock            which process trains here, or was the last to
     earlier-N/      a run that --restart has moved aside
-    config.json     the config, every field, "config", its name, and "data_sha256", the digest of
-                    the prepared file that it trains on
-    metrics.jsonl   one JSON object a line. Training: {"update", "seconds" (in which the run has
-                    trained), "examples_per_second", "peak_memory/..." (in bytes, so far: of each
-                    GPU, or of the process), "loss", ...}, means since the line before, and in
-                    stages "stage"; validation: {"update", "seconds", "split": "valid", "mean_loss"
-                    (over all steps), "validation_error" (by which the best weights are chosen), the
-                    task's metrics}
-    validation.jsonl  what a cluster's evaluator found: {"update", "split": "valid", "mean_loss",
-                    "validation_error", the task's metrics}
-    results.json    {"config", "data", "split", "examples", "metrics": {name: value at the last
-                    step}, "by_step": {name: [values]}, "notes", "made" (when, at which update, by
-                    which program and machine)}, in stages "by_stage": {stage: metrics}, and where
-                    there are groups "examples_by_group": {group's name: number}
-    variables.json  [{"name", "shape", "dtype", "bytes", "stages", "device",
-                    "readers": {tower: reads an update}}]
+    config.json     every field of the config, "config", its name, and "data_sha256", the digest of
+                    the training data
+    metrics.jsonl   one JSON object a line. Training: means since the line before, "update",
+                    "seconds" of training, "examples_per_second", "peak_memory/..." in bytes, and
+                    "stage" where there are several. Validation: "split": "valid", the task's
+                    metrics, "mean_loss", "validation_error", by which the best weights are chosen
+    validation.jsonl  validations of a cluster's evaluator
+    results.json    "metrics" of the last step, "by_step", "by_stage", "examples_by_group", what it
+                    was tested on, and "made": date, update, minutes, versions, hardware
+    variables.json  each variable's name, shape, dtype, bytes, device, stages that train it, and
+                    "readers": {tower: reads an update}
     checkpoints/    the last states of training (`tf.train.Checkpoint`)
     weights.h5      the best weights, with what makes the model again; in stages the last ones
-    saved_model/    the model as --mode export writes it
     weights_*.h5    the weights at the end of each stage
+    saved_model/    the model as --mode export writes it
     figures/*.png   the results, and curves.png over the updates
     report.html     all of this to look at in a browser, and examples step by step, in one file
-    events/         TensorBoard's scalars, and in plugins/profile/ what --profile has recorded
+    events/         TensorBoard's scalars, and what --profile has recorded
 
-A number that is not finite is null in all of them, as JSON has none.
+A number that is not finite is null in JSON.
 """
 
 import contextlib
@@ -61,11 +56,9 @@ class Workdir:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Within it no other process that asks for it trains in the folder, which is made.
+        """Makes the folder, and keeps other trainings out of it.
 
-        The system ends the lock with the process, however that ends. Another host is kept out where
-        the file system takes locks to its server: NFS does, some others do not. Where a file system
-        has no locks, that is said, and nobody is kept out.
+        The lock ends with the process. Other hosts see it on NFS, not on every file system.
 
         Raises:
           ValueError: another process trains there; the message says which.
@@ -114,14 +107,10 @@ class Workdir:
         return folder
 
     def check(self, run: Mapping[str, Any]) -> None:
-        """Checks that the folder has no run, or this one, or a shorter one.
-
-        Args:
-          run: the fields of the config, and the digest of its data; see config.json.
+        """Checks that the folder has no run, or this one, or a shorter one, as config.json says.
 
         Raises:
-          ValueError: it has a run of another config or of other data. The message names the first
-            field that differs.
+          ValueError: it has a run of another config or of other data; the first field that differs.
         """
         file = self / "config.json"
         if not file.exists():
@@ -142,12 +131,12 @@ class Workdir:
                 )
 
     def write_json(self, name: str, value: Any) -> None:
-        """Writes a file that appears whole or not at all."""
         self.write_text(name, _json(value, indent=1) + "\n")
 
     def write_text(self, name: str, text: str) -> Path:
         """Writes a file that appears whole or not at all; returns its path."""
-        with whole(self / name) as temporary:  # a path may have what is not Unicode
+        with whole(self / name) as temporary:
+            # A path may have what is not Unicode.
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         return self / name
 
@@ -175,11 +164,7 @@ class Workdir:
         return read
 
     def keep_metrics_until(self, update: int) -> None:
-        """Drops from metrics.jsonl what a killed process did after its last checkpoint.
-
-        Args:
-          update: that of the last checkpoint; if it is 0, no line is kept.
-        """
+        """Drops lines of metrics.jsonl after an update, that of the last checkpoint; all if 0."""
         if (self / "metrics.jsonl").exists():
             kept = [line for line in self.metrics() if line["update"] <= update and update]
             self.write_text("metrics.jsonl", "".join(_json(line) + "\n" for line in kept))
@@ -187,11 +172,11 @@ class Workdir:
     def save_figures(self, figures: Mapping[str, Figure]) -> list[Path]:
         """Writes figures as PNG files in `figures`; returns their paths."""
         (self / "figures").mkdir(exist_ok=True)
-        names = [f"figures/{name}.png" for name in figures]
-        for name, figure in zip(names, figures.values(), strict=True):
-            with whole(self / name) as temporary:
+        paths = {self / f"figures/{name}.png": figure for name, figure in figures.items()}
+        for path, figure in paths.items():
+            with whole(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=120)
-        return [self / name for name in names]
+        return list(paths)
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -207,13 +192,11 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _json(value, **options):
-    return json.dumps(_with_null(value), allow_nan=False, **options)
+    def with_null(value):  # instead of numbers that are not finite
+        if isinstance(value, dict):
+            return {key: with_null(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [with_null(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
 
-
-def _with_null(value):
-    """The value with None instead of numbers that are not finite, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _with_null(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_with_null(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(with_null(value), **options)

@@ -28,14 +28,9 @@ def count_up(variable: tf.Variable) -> tf.Tensor:
 
 
 class UpdateMaker(abc.ABC):
-    """What makes a trainer's updates: all devices together, or each by itself.
+    """What makes a trainer's updates."""
 
-    Raises:
-      ValueError: the trainer's examples stay for several updates, one after the other, and
-        `updates` says what does not make such ones.
-    """
-
-    updates = ""  # the flag that asks for them
+    updates = ""  # the flag that asks for updates which are not synchronous
 
     def __init__(self, trainer: Trainer):
         if trainer.carried and self.updates:
@@ -48,17 +43,12 @@ class UpdateMaker(abc.ABC):
         return self.trainer.config.batch_size
 
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        """Says what the next updates are made of.
-
-        Args:
-          inputs: each device's data set, from the trainer's update on.
-          settings: what `Trainer.input_settings` returned when they were made.
-        """
+        """Takes each device's data set, made with `settings`, from the trainer's update on."""
         self._iterators = [iter(dataset) for dataset in inputs]
 
     @abc.abstractmethod
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
-        """Makes updates, all of one stage; returns what `Trainer.train` does, or more means."""
+        """Makes updates, all of one stage; returns what `Trainer.train` does, and more means."""
 
     def _begins_stage(self):
         """Whether the trainer's stage is another one than at the last updates."""
@@ -73,14 +63,10 @@ class UpdateMaker(abc.ABC):
 
 
 class Means:
-    """Adds up what updates report.
-
-    Attributes:
-      bad_update: the first update that was not finite, -1 if none.
-    """
+    """Adds up what updates report."""
 
     def __init__(self):
-        self._totals, self.bad_update = {}, -1
+        self._totals, self._bad_update = {}, -1
 
     def add(
         self, update: int | tf.Tensor, metrics: Mapping[str, Any], finite: bool | tf.Tensor
@@ -89,14 +75,14 @@ class Means:
         for name, pair in metrics.items():
             total = self._totals.get(name, (0, 0))
             self._totals[name] = tuple(t + np.asarray(p) for t, p in zip(total, pair, strict=True))
-        if not finite and self.bad_update < 0:
-            self.bad_update = int(update)
+        if not finite and self._bad_update < 0:
+            self._bad_update = int(update)
 
     def result(self, **others: Any) -> tuple[dict[str, Any], np.int64]:
         """Computes what `Trainer.train` returns, with other means besides."""
         with np.errstate(invalid="ignore"):
             means = {n: np.divide(*pair) for n, pair in self._totals.items()}
-        return {**means, **others}, np.int64(self.bad_update)
+        return {**means, **others}, np.int64(self._bad_update)
 
 
 class SynchronousUpdates(UpdateMaker):
@@ -111,12 +97,12 @@ class AsynchronousUpdates(UpdateMaker):
 
     It reads the variables, takes gradients of a batch of its own, and changes the variables.
 
-    A batch has all of `batch_size` examples and is drawn by (seed, the worker's number, its count
-    of batches from the update at which it began). An update's number is the count of changes before
-    its own; its staleness is how many of them came between its reading and its writing.
+    A batch has all of `batch_size` examples and is drawn by (seed, worker, its count of batches
+    from the update at which it began). An update's number is the count of changes before its own;
+    its staleness is how many of them came between its reading and its writing.
 
     Args:
-      trainer: the trainer. In a cluster it has one tower, by its name within a worker's process.
+      trainer: in a cluster it has one tower, by its device's name within a worker's process.
       strategy: what `rrn.distribute.connect` returned; None for this process's devices, each of
         which then has a thread.
     """
@@ -138,16 +124,12 @@ class AsynchronousUpdates(UpdateMaker):
             self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 
     def _inputs(self, worker, first_update, settings):
-        """The data set of the worker's own batches."""
         task, size = self.trainer.task, self.trainer.config.batch_size
         args = task, self._arrays, size, 1, self._seed, first_update, 1 + worker
         return training_inputs(*args, **settings)[0]
 
     def _update(self, number, iterator):
-        """One update, on the tower with this number.
-
-        Returns what it reports, whether all is finite, its own number, its staleness.
-        """
+        """One update on a tower: its metrics, whether all is finite, its number and staleness."""
         trainer, stage = self.trainer, self.trainer.stage
         read_at = trainer.update.read_value()
         with tf.control_dependencies([read_at]):
@@ -162,7 +144,7 @@ class AsynchronousUpdates(UpdateMaker):
         return {**scalars, **metrics}, finite, update, update - read_at
 
     def use(self, inputs: Sequence[tf.data.Dataset], settings: Mapping[str, Any]) -> None:
-        """Makes data sets of the workers' own, with these settings."""
+        """Makes each worker's data set, with these settings."""
         first = int(self.trainer.update)
         if self._coordinator is None:
             numbers = range(self.num_workers)
@@ -179,8 +161,7 @@ class AsynchronousUpdates(UpdateMaker):
     def train(self, num_updates: int) -> tuple[dict[str, Any], Any]:
         """Makes updates; the means also have "staleness".
 
-        That has its largest value and how often it was 0, 1, ... (what is above counts as the
-        last).
+        Of `staleness_counts` the last one counts all that are larger, too.
         """
         if self._begins_stage():
             self._functions = self._on_each_tower(self._update)
@@ -225,13 +206,12 @@ class AsynchronousUpdates(UpdateMaker):
 
 
 class FirstGradients(UpdateMaker):
-    """An update takes the first `num_gradients` gradients that workers have for it.
+    """An update takes the first `num_gradients` gradients that workers compute for it.
 
-    What comes later is of variables that have changed since: it is dropped and counted. A worker
-    that is late takes its next batch for the update that is due then. A worker that fails is left
-    out as long as `num_gradients` others are there. With all workers' gradients an update is
-    `Trainer.train`'s. With more than there are workers, those that are first take a further batch
-    for the same update, as with TensorFlow 1's SyncReplicasOptimizer.
+    Later ones are of variables that have changed since: they are dropped and counted. A worker that
+    fails is left out as long as `num_gradients` others remain. With one gradient of each worker an
+    update is `Trainer.train`'s. With more than that, the first workers take a further batch for
+    the same update, as with TensorFlow 1's SyncReplicasOptimizer.
     """
 
     updates = "--replicas_to_aggregate"
@@ -241,14 +221,14 @@ class FirstGradients(UpdateMaker):
         self.num_gradients, self._alive = num_gradients, len(trainer.towers)
         self._results, self._changed = queue.Queue(), threading.Condition()
         self._due = -1, []  # the number of an update, and the towers' functions for it
-        self._num_further = max(0, num_gradients - self._alive)  # than one of each worker
-        self._further = 0  # of them, still to be taken for the update that is due
+        self._num_further = max(0, num_gradients - self._alive)  # batches beyond one of each worker
+        self._further = 0  # of these, those to be taken for the update that is due
         for number in range(self._alive):
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
     @property
     def batch_size(self) -> float:
-        """The number of examples of `num_gradients` gradients, each of a worker's own batch."""
+        """The number of examples of `num_gradients` gradients."""
         return super().batch_size * self.num_gradients / len(self.trainer.towers)
 
     def _tower(self, number, iterator):
@@ -270,7 +250,7 @@ class FirstGradients(UpdateMaker):
         return {**scalars, **metrics}, finite
 
     def _work(self, number):
-        """A worker's thread: gradients for every update that is due, from its own device."""
+        """Computes gradients for every update that is due; a worker's thread."""
         done = -1
         while True:
             with self._changed:

@@ -19,7 +19,6 @@ from rrn.training import Request, evaluate, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import make_machines
 from rrn.training.setup import read_data, set_up
-from rrn.training.stages import stage_names
 from rrn.training.step import Trainer
 from rrn.training.train import Training
 from rrn.training.workdir import Workdir
@@ -72,7 +71,9 @@ def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
     setup = set_up(request, make_machines(request), *read_data(request))
     arrays = setup.data.arrays("train")
     trainer = setup.trainer(arrays)
-    largest = [specs[0]["masks"][-1].shape[1] for specs in trainer.batch_specs.values()]
+    largest = [
+        specs[0]["masks"][-1].shape[1] for specs in map(trainer.batch_specs, trainer.plan.stages)
+    ]
     assert largest == [2, 6]
     for stage in trainer.plan.stages if jit == "off" else ():
         trainer.update.assign(stage.first)
@@ -135,9 +136,11 @@ def line_training(folder, evaluate, make_updates, **fields):
         about={"config": "line"},
         inputs=lambda arrays, num_done, **settings: None,
         machines=types.SimpleNamespace(evaluation_devices=CPUS[:1], compiled=False),
-        request=types.SimpleNamespace(config=types.SimpleNamespace(train=config), profile=0),
+        request=types.SimpleNamespace(
+            config=types.SimpleNamespace(train=config), profile=0, weights=None
+        ),
         data=None,
-        stages=stage_names(config),
+        stages=[stage.name for stage in config.stages],
         stage_weights=lambda stage: folder / f"weights_{stage}.h5",
         task=task,
         variables=trainer.model_variables,

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from rrn.pages import Example, Step, Table
-from rrn.training.page import make_page
+from rrn.training.evaluate import make_page
 from tests.browser import open_page
 
 STORY = Example(
