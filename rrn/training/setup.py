@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import tensorflow as tf
 
@@ -116,10 +116,13 @@ class Setup:
 
     def trainer(self, arrays: Arrays, num_done: int = 0) -> Trainer:
         """Makes the trainer of what follows the first `num_done` updates; see `Trainer`."""
+        known = {}  # stages with the same options have batches of the same shapes
 
         def specs(stage: Stage) -> Specs:
-            inputs = self.inputs(arrays, options=stage.batch_options)
-            return [cast(Any, dataset.element_spec) for dataset in inputs]
+            if (options := str(stage.batch_options)) not in known:
+                inputs = self.inputs(arrays, options=stage.batch_options)
+                known[options] = [dataset.element_spec for dataset in inputs]
+            return known[options]
 
         train, towers = self.request.config.train, self.towers(self.machines.devices)
         return Trainer(self.task, train, towers, specs, arrays, num_done)

@@ -81,10 +81,7 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
 
     def loss_fn(encodings, batch):
         losses, outputs = task.loss(encodings, batch, random, training=True, **options)
-        metrics, kept = task.metrics(batch, outputs), None
-        trained, losses_of = {o.loss for o in stage.objectives}, task.metric_losses
-        # Without those of losses that the stage does not train
-        metrics = {n: m for n, m in metrics.items() if losses_of.get(n) in {None, *trained}}
+        metrics, kept = _own_metrics(stage, task, task.metrics(batch, outputs)), None
         if carried and limits and segments is not None:
             own = limits.max_segments, limits.leave_probability
             left, more = carried.leave(segments, batch, outputs["solved"], *own)
@@ -110,6 +107,12 @@ def _dense(gradient, variable):
         return None
     with tf.device(gradient.device):
         return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+
+
+def _own_metrics(stage, task, metrics):
+    """Without those of losses that the stage does not train."""
+    trained = {None, *(objective.loss for objective in stage.objectives)}
+    return {n: value for n, value in metrics.items() if task.metric_losses.get(n) in trained}
 
 
 def _mean_losses(stage, losses):
