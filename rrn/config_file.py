@@ -53,8 +53,7 @@ def read_config(name: str, changes: Sequence[tuple[str, str]] = ()) -> Experimen
     """Executes a config file, and changes fields of what it gives.
 
     Args:
-      name: FILE or FILE:VARIANT. The file has a function `get_config`, which takes the variant if
-        there is one.
+      name: FILE or FILE:VARIANT, which the file's function `get_config` takes.
       changes: (field, value) as texts, such as ("train.stages[0].num_updates", "100").
 
     Raises:
@@ -77,11 +76,7 @@ def run_name(name: str) -> str:
 
 
 def find_file(path: str) -> str | None:
-    """Finds a config file; None if there is none.
-
-    The path of one of the project's own, such as configs/babi.py, names it from any folder that has
-    no such file.
-    """
+    """Finds a config file; the project's own, such as configs/babi.py, from any folder."""
     own = path.startswith("configs/")
     # A wheel has the project's configs within rrn, a checkout beside it.
     places = [Path(), *([PACKAGE, PACKAGE.parent] if own else [])]
@@ -89,10 +84,7 @@ def find_file(path: str) -> str | None:
 
 
 def look_up(recipes: Mapping[str, Recipe]) -> Callable[[str], Experiment]:
-    """Makes the `get_config` of a config file of these recipes: variant -> recipe.
-
-    It raises ValueError, which names the variants, for one that is not among them.
-    """
+    """Makes the `get_config` of a config file of these recipes: variant -> recipe."""
 
     def get_config(variant: str = "") -> Experiment:
         if variant not in recipes:

@@ -1,9 +1,4 @@
-"""Settings as values: a class declares its fields, and no wrong or changed value of it exists.
-
-A field is declared once: its type and range, its default, and what it is for. Whoever makes
-settings gives the fields that are not to have their defaults; `replace` makes others of them. Both
-check every field.
-"""
+"""Settings as values: a class declares each field's type, range and default; all are checked."""
 
 import ast
 import contextlib
@@ -37,10 +32,9 @@ AnySettings = TypeVar("AnySettings", bound="Settings")
 class Settings(BaseModel):
     """The base class of all settings.
 
-    Settings may have a list of further settings as one of their fields, such as a stage its
-    objectives. A field of the items that is given to the whole is given to each item:
-    `Stage(num_updates=5, learning_rate=1e-3)` is a stage with one objective, of that rate, and
-    `replace(stage, learning_rate=1e-3)` gives it to all objectives of a stage.
+    A field may have a list of items, such as a stage its objectives. A field of the items that is
+    given to the whole is given to each item: `Stage(num_updates=5, learning_rate=1e-3)` has one
+    objective, of that rate, and `replace(stage, learning_rate=1e-3)` changes all objectives.
 
     Raises:
       ValueError: a field that is unknown or missing, or a value that its field does not take.
@@ -95,11 +89,9 @@ def _fields(item, given):
 
 
 def replace(settings: AnySettings, **fields: Any) -> AnySettings:
-    """Makes settings of which some fields are others; the given ones stay as they are.
+    """Makes settings with other values of some fields.
 
-    Args:
-      **fields: the new values. A dict instead of settings has the fields of these that are new:
-        `replace(config, train={"batch_size": 32})`.
+    A dict stands for some fields of settings: `replace(config, train={"batch_size": 32})`.
 
     Raises:
       ValueError: a field that is unknown, or a value that its field does not take.
@@ -108,11 +100,10 @@ def replace(settings: AnySettings, **fields: Any) -> AnySettings:
 
 
 def change(settings: AnySettings, path: str, text: str) -> AnySettings:
-    """Makes settings of which one field has the value that a text says.
+    """Makes settings with another value of one field, such as `train.stages[1].num_updates`.
 
     Args:
-      path: such as `train.stages[1].num_updates`.
-      text: the value as a user types it: a word, or Python's literal of a number, a tuple or such.
+      text: the value as a user types it: a word, or Python's literal.
 
     Raises:
       ValueError: no such field, or a value that it does not take.
@@ -158,11 +149,10 @@ def _merged(old: Any, new: Any, path: str) -> Any:
 
 
 def create(cls: type[AnySettings], fields: Mapping[str, Any], path: str = "") -> AnySettings:
-    """Makes settings of a dict, as a file has it; `path` is where they are, for the message.
+    """Makes settings of a dict; `path` is where they are, for the message.
 
     Raises:
-      ValueError: a field that is unknown or missing, or a value that its field does not take; one
-        line.
+      ValueError: one line: a field that is unknown or missing, or a value that it does not take.
     """
     try:
         return cls.model_validate(fields)

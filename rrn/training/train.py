@@ -141,7 +141,7 @@ class Training:
     ):
         self.setup, self.trainer, self.updates = setup, trainer, updates
         self.arrays, self.checkpoints = arrays, checkpoints
-        self.config, self.several_stages = setup.request.config.train, len(setup.stages) > 1
+        self.config = setup.request.config.train
         self.progress = Progress(
             setup.workdir,
             trainer.plan.num_updates,
@@ -201,18 +201,13 @@ class Training:
         if compiles:
             self.progress.compilation(stage.name)
         else:
-            name = stage.name if self.several_stages else None
+            name = stage.name if len(self.setup.stages) > 1 else None
             self.progress.training(int(trainer.update), means, name)
 
     def _until_pause(self, num_done):
         """How many updates come before something else is to be done."""
-        config = self.config
-        pauses = (
-            config.log_every_updates,
-            config.evaluate_every_updates,
-            config.checkpoint_every_updates,
-        )
-        left = [every - num_done % every for every in pauses]
+        names = "log_every_updates", "evaluate_every_updates", "checkpoint_every_updates"
+        left = [every - num_done % every for every in (getattr(self.config, n) for n in names)]
         return min(self.trainer.plan.updates_left(num_done), *left)
 
     def validate(self) -> None:
@@ -222,6 +217,7 @@ class Training:
         the error, the last weights and each stage's are kept.
         """
         setup, trainer, best_error = self.setup, self.trainer, self.checkpoints.best_error
+        several_stages = len(setup.stages) > 1
         averaged = trainer.averages.in_place() if trainer.averages else contextlib.nullcontext()
         with averaged:
             results, loss = self.evaluator.results()
@@ -235,10 +231,10 @@ class Training:
                     self.progress.shares(num_done, shares, self.evaluator.report.group_name)
             reached = {"update": num_done, "validation_error": error, "validation": results.metrics}
             contents = setup.variables, {**setup.about, **reached}, setup.task.constants
-            if self.several_stages or error <= best_error.numpy():
+            if several_stages or error <= best_error.numpy():
                 save_weights(setup.workdir / "weights.h5", *contents)
                 best_error.assign(error)
-            if self.several_stages and (ended := trainer.plan.finished(num_done)):
+            if several_stages and (ended := trainer.plan.finished(num_done)):
                 save_weights(setup.stage_weights(ended.name), *contents)
 
     def _not_finite(self, update, what):

@@ -90,7 +90,7 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
     checkpoints.track(tf.train.Checkpoint(update=update))
     trainer.plan = types.SimpleNamespace(finished=lambda update: None)
-    for stages, expected in (((), [1, 2, 2, 4, 4]), (("first",), [1, 2, 3, 4, 5])):
+    for stages, expected in ((["one"], [1, 2, 2, 4, 4]), (["one", "two"], [1, 2, 3, 4, 5])):
         checkpoints.best_error.assign(np.inf)
         setup = types.SimpleNamespace(
             stages=stages,
