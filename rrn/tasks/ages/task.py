@@ -72,11 +72,11 @@ class Ages(Task):
         ages = tf.math.top_k(random.uniform([AGES], 0), PEOPLE).indices
         distances = tf.gather_nd(arrays["distance"], tf.stack([tree, given], axis=1))
         people = tf.argsort(tf.cast(distances, tf.int32), axis=1, stable=True)
-        places = tf.argsort(people, axis=1)
+        order = tf.argsort(people, axis=1)
 
         edges = tf.cast(tf.gather(arrays["edges"], tree), tf.int32)
-        last_place = tf.reduce_max(tf.gather(places, edges, batch_dims=1), axis=2)
-        edges = tf.gather(edges, tf.argsort(last_place, axis=1), batch_dims=1)
+        last = tf.reduce_max(tf.gather(order, edges, batch_dims=1), axis=2)
+        edges = tf.gather(edges, tf.argsort(last, axis=1), batch_dims=1)
         named_first = random.uniform([PEOPLE - 1, 1], 1) < 0.5
         who, whom = tf.unstack(tf.where(named_first, edges, edges[..., ::-1]), axis=2)
         who, whom = (tf.concat([given[:, None], side], axis=1) for side in (who, whom))
@@ -86,7 +86,7 @@ class Ages(Task):
             "people": people,
             "ages": tf.gather(ages, people, batch_dims=1),
             "distances": tf.cast(tf.gather(distances, people, batch_dims=1), tf.int32),
-            "asked": tf.gather(places, asked, batch_dims=1),
+            "asked": tf.gather(order, asked, batch_dims=1),
             "who": who,
             "whom": whom,
             "kind": tf.where(is_age, AGE, tf.where(who_age > whom_age, OLDER, YOUNGER)),

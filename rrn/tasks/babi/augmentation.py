@@ -50,10 +50,7 @@ MEN, WOMEN = things("daniel, john"), things("mary, sandra")  # "he" and "she" st
 ROOMS = things("bathroom, bedroom, garden, hallway, kitchen, office")
 OBJECTS = things("apple, football, milk")
 COMPASS = directions("north, east, south, west", "n, e, s, w")
-TOWN = (
-    things("bill, fred, julie, mary"),
-    things("bedroom, cinema, kitchen, office, park, school"),
-)
+TOWN = things("bill, fred, julie, mary"), things("bedroom, cinema, kitchen, office, park, school")
 TASK_KINDS = {
     **dict.fromkeys((1, 2, 3, 6, 7, 8, 9, 12, 13), (PEOPLE, ROOMS, OBJECTS)),
     **dict.fromkeys((4, 19), (ROOMS, COMPASS)),

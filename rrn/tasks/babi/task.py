@@ -179,7 +179,7 @@ class Babi(Task):
           num_steps: by default the model's.
           auxiliary: whether there is the loss "auxiliary", if the model has one.
           auxiliary_facts: of how many facts of each story the loss "auxiliary" is computed, in a
-            second pass; they are drawn at every update. The loss is easier to learn if it begins
+            second pass; they are drawn at every update. The loss is easier to learn if it starts
             with few. By default it is computed of whole stories, in the first pass.
         """
         logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)

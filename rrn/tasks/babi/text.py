@@ -44,10 +44,10 @@ def token_ids(
     tf.debugging.assert_less_equal(
         lengths, tf.constant(MAX_WORDS, tf.int64), f"a sentence has more than {MAX_WORDS} words"
     )
-    distinct, place = tf.unique(words.flat_values)
+    distinct, index = tf.unique(words.flat_values)
     known = distinct[:, None] == vocabulary
     ids = tf.where(tf.reduce_any(known, 1), tf.argmax(known, 1, tf.int32), 0)
-    ids = words.with_flat_values(tf.gather(ids, place))
+    ids = words.with_flat_values(tf.gather(ids, index))
     unknown = joined(tf.ragged.boolean_mask(words, ids == 0))
     return ids.to_tensor(shape=[None, MAX_WORDS]), lengths, unknown
 

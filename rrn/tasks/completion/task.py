@@ -25,7 +25,7 @@ network learns no more than the average, so layers that keep the shape are resid
 and give differences from the average colour, and the last layer is linear and starts at zero. The
 generator's adversarial term is the one that does not saturate, not log(1 - σ(D(c))); the
 reconstruction term is a mean over the hole, not a sum. An original image is judged around the hole
-of its completion, not around another. Adam takes AdaDelta's place. Results are the network's,
+of its completion, not around another. Adam replaces AdaDelta. Results are the network's,
 without blending afterwards.
 """
 

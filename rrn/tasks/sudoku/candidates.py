@@ -70,8 +70,8 @@ class UnitMessages(Aggregation):
         [Σ_row relu(s_i + r_j) + Σ_column relu(s_i + r_j), Σ_box relu(...), Σ_cell relu(...)]
 
     s and r are linear in the states, with other weights for each kind; rows and columns share
-    theirs. The last layers of these three message functions would be linear, as the first of the
-    node update is, so that it takes their place.
+    theirs. The last layers of these message functions would be linear; the first layer of the node
+    update, which is linear too, replaces them.
     """
 
     def __init__(self, size: int, compute_dtype: tf.DType | str):

@@ -52,7 +52,7 @@ def _draw_beliefs(puzzle, beliefs, caption):
     draw = ImageDraw.Draw(image)
     for cell, digits in enumerate(beliefs):
         ink = 128 if puzzle[cell] else 0
-        y, x = (1 + CELL * place for place in divmod(cell, 9))
+        y, x = (1 + CELL * index for index in divmod(cell, 9))
         draw.rectangle((x, y, x + CELL, y + CELL), fill=ink + 127, outline=160)
         for digit, right, down, size in placed(digits):
             middle = x + CELL * right, y + CELL * down
@@ -82,7 +82,7 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
     """Draws a puzzle `[81]`: its grid, and its givens on grey."""
     side, grey, digits, lines = SIDE / 9, [], [], []
     for cell in np.flatnonzero(puzzle):
-        y, x = (side * place for place in divmod(cell, 9))
+        y, x = (side * index for index in divmod(cell, 9))
         square = {"x": x, "y": y, "width": side, "height": side, "fill": "#80808038"}
         middle = {"x": x + side / 2, "y": y + side / 2, "font-size": 0.8 * side}
         grey.append(("rect", square, ""))
@@ -90,8 +90,9 @@ def board_marks(puzzle: np.ndarray) -> list[Mark]:
     for i in range(10):
         style = {"stroke": "#5b6675", "stroke-width": 2 if i % 3 else 8}
         for along, across in ("xy", "yx"):
-            place = {f"{across}1": side * i, f"{across}2": side * i}
-            lines.append(("line", {f"{along}1": 0, f"{along}2": SIDE, **place, **style}, ""))
+            ends = {f"{along}1": 0, f"{along}2": SIDE}
+            ends |= {f"{across}1": side * i, f"{across}2": side * i}
+            lines.append(("line", {**ends, **style}, ""))
     return grey + lines + digits
 
 
@@ -104,7 +105,7 @@ def belief_marks(
     """
     side, marks = SIDE / 9, []
     for cell in np.flatnonzero(puzzle == 0):
-        y, x = (side * place for place in divmod(cell, 9))
+        y, x = (side * index for index in divmod(cell, 9))
         for digit, right, down, size in placed(beliefs[cell]):
             mark: dict[str, float | str] = {
                 "x": round(x + side * right),
@@ -127,5 +128,5 @@ def placed(beliefs: np.ndarray) -> Iterator[tuple[int, float, float, float]]:
     """
     for digit in np.flatnonzero(beliefs[1:] > 0.02) + 1:
         p = beliefs[digit]
-        down, right = (0.5 + (place - 1) * (1 - p**2) / 3 for place in divmod(digit - 1, 3))
+        down, right = (0.5 + (index - 1) * (1 - p**2) / 3 for index in divmod(digit - 1, 3))
         yield int(digit), right, down, 0.8 * p**0.5

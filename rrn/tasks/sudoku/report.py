@@ -1,4 +1,4 @@
-"""Sudoku's results: boards solved by givens and step, beside the published figures; examples."""
+"""Sudoku's results: boards solved by givens and step, beside the published results; examples."""
 
 import dataclasses
 

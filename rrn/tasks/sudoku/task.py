@@ -15,7 +15,6 @@ from pydantic import Field
 
 from rrn.config import Steps
 from rrn.files.data import PreparedData
-from rrn.nn.graphs import RegularGraph
 from rrn.nn.network import RecurrentState
 from rrn.tasks.checks import Range
 from rrn.tasks.sudoku.candidates import CandidateEncoder, CandidateNetwork
@@ -137,20 +136,14 @@ class Sudoku(Task):
           the steps, None without `state`).
         """
         network, puzzle = self.network, tf.convert_to_tensor(puzzle)
-        cells = known_size(puzzle, 1)
+        cells, graph = known_size(puzzle, 1), network.graph(puzzle)
         features = network.features(encodings, puzzle)
         if state is not None:  # by node, as the features are
             state = tf.nest.map_structure(lambda x: tf.reshape(x, [-1, *x.shape[2:]]), state)
-        hidden, after = self.segment(network.graph(puzzle), features, num_steps, state)
+        recompute = self.config.recompute
+        hidden, after = network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
         logits = tf.stack([network.logits(h, cells) for h in hidden], axis=2)
         return logits, None if state is None else _by_board(after, network.num_nodes(cells))
-
-    def segment(
-        self, graph: RegularGraph, features: tf.Tensor, num_steps: int, state: RecurrentState | None
-    ) -> tuple[list[tf.Tensor], RecurrentState]:
-        """Runs some steps on the boards; see `RecurrentRelationalNetwork.segment`."""
-        recompute = self.config.recompute
-        return self.network.rrn.segment(graph, features, num_steps, state, recompute=recompute)
 
     def loss(
         self,
@@ -218,9 +211,8 @@ class Sudoku(Task):
         puzzle, network = inputs["puzzle"], self.network
         state = network.rrn.initial_state(tf.shape(puzzle)[0] * network.num_nodes(81))
         with reading_scope():
-            features = network.features(self.encode({}), puzzle)
-            steps = self.config.evaluation_steps
-            hidden, _ = self.segment(network.graph(puzzle), features, steps, state)
+            graph, features = network.graph(puzzle), network.features(self.encode({}), puzzle)
+            hidden, _ = network.rrn.segment(graph, features, self.config.evaluation_steps, state)
             logits = network.logits(hidden[-1], 81)
         probabilities = tf.nn.softmax(logits)[:, :, 1:]
         return {
