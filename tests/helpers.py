@@ -51,26 +51,14 @@ def shrink(config):
 
 def make_small(config, path):
     """Sizes at which bAbI on the small file traces fast."""
-    config = replace(config, data={"path": str(path)})
-    config = replace(
-        config,
-        model={
-            "embedding_size": 8,
-            "encoding_size": 6,
-            "hidden_size": 16,
-            "max_facts": 6,
-            "num_steps": 2,
-            "num_parts": 2,
-        },
-    )
-    config = replace(config, train={"batch_size": 16})
-    return config
+    model = {"embedding_size": 8, "encoding_size": 6, "hidden_size": 16}
+    model |= {"max_facts": 6, "num_steps": 2, "num_parts": 2}
+    return replace(config, data={"path": str(path)}, model=model, train={"batch_size": 16})
 
 
 def small_babi(path, **model):
     """(config, prepared data, task) of bAbI at small sizes; `model` changes the model's config."""
-    config = make_small(load_config("babi.py", "test"), path)
-    config = replace(config, model=model)
+    config = replace(make_small(load_config("babi.py", "test"), path), model=model)
     data = read_prepared(path)
     return config, data, create_task(config.model, data)
 

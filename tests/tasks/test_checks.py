@@ -39,27 +39,19 @@ RIGHT = {
 
 
 def test_numbers_and_texts_are_taken_as_people_have_them():
-    given = {
-        **RIGHT,
-        "text": np.array(["a", "b"]),
-        "place": np.array([[0, 9], [1, 0]]),
-        "asked": np.array([0, 7], np.int64),
-    }
+    given = {"text": np.array(["a", "b"]), "place": np.array([[0, 9], [1, 0]])}
+    given = {**RIGHT, **given, "asked": np.array([0, 7], np.int64)}
+    dtypes = {name: spec.dtype for name, spec in Asks().inputs().items()}
     for inputs in RIGHT, given, {**RIGHT, "place": np.array(RIGHT["place"])}:
         taken = Asks().predict(inputs)
-        assert {n: v.dtype for n, v in taken.items()} == {
-            n: spec.dtype for n, spec in Asks().inputs().items()
-        }
+        assert {name: value.dtype for name, value in taken.items()} == dtypes
         assert taken["asked"].numpy().tolist() == [0, 7]
         assert taken["image"].numpy().tolist() == RIGHT["image"]
         np.testing.assert_array_equal(taken["place"], np.float32(inputs["place"]))
 
 
 WRONG_CALLS = [
-    (
-        {"asked": 3},
-        r"Asks.predict: asked must be int32 of shape \(None,\), got int32 of shape \(\)",
-    ),
+    ({"asked": 3}, r"Asks.predict: asked must be int32 of shape \(None,\), got .* shape \(\)"),
     ({"asked": [[3, 3]]}, r"asked must be .*, got int32 of shape \(1, 2\)"),
     ({"asked": [0.0, 1.0]}, r"asked must be int32 .*, got float32 of shape \(2,\)"),
     ({"asked": [True, False]}, r"asked must be int32 .*, got bool"),

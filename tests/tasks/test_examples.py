@@ -23,10 +23,9 @@ SEED = 3
 
 def small_report(file, path, **model):
     """(a task's report, the arrays of its test split)."""
-    config = load_config(file, "test")
-    config = replace(config, model=model)
     data = read_prepared(path)
-    return create_report(create_task(config.model, data)), data.arrays("test")
+    task = create_task(replace(load_config(file, "test").model, **model), data)
+    return create_report(task), data.arrays("test")
 
 
 def evaluated(task, arrays, example):

@@ -13,9 +13,7 @@ from rrn.variables.random import ExampleRandom
 
 
 def make_config(**model):
-    config = get_config("test")
-    config = replace(config, model=model)
-    return config
+    return replace(get_config("test"), model=model)
 
 
 def make_task(data, **model):

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from configs.babi import get_config
-from rrn.config import replace
 from rrn.files.data import read_prepared
-from rrn.tasks import create_task
 from rrn.tasks.babi.augmentation import KINDS, TASK_KINDS, Name, permuted, read
 from rrn.variables.random import ExampleRandom
 from tests.data_prep.babi.answerer import answer
-from tests.tasks.babi.questions import spell, tiny_data
+from tests.tasks.babi.questions import make_task, spell, tiny_data
 
 COPIES = 8  # of each question
 # Names that have their capitals in the middle of a sentence, too.
@@ -41,12 +38,7 @@ def data(simulated_babi_h5):
 
 
 def create(data, **model):
-    config = get_config("test")
-    config = replace(
-        config,
-        model={"hidden_size": 16, "encoding_size": 8, "max_facts": 512, "num_parts": 1, **model},
-    )
-    return create_task(config.model, data)
+    return make_task(data, max_facts=512, num_parts=1, **model)
 
 
 def texts_of(data, split, examples, augment_below=None, **model):
@@ -180,20 +172,13 @@ def test_a_question_keeps_its_names_if_its_answer_would_be_no_word():
 
 def test_words_that_the_stories_have_not_are_named():
     data = tiny_data()
+    small = {
+        "vocabulary": np.array(["<unk>", "mary", "moved", "garden"], object),
+        "sentences/tokens": np.array([[1, 2]]),
+        "sentences/length": np.array([2]),
+    }
+    train = {name: np.array([0]) for name in ("facts", "question", "story", "story_start")}
+    train |= {"task": np.array([1]), "num_facts": np.array([1]), "answer": np.array([3])}
+    data = data.__class__("tiny.h5", data.attributes, small, {"train": train})
     with pytest.raises(ValueError, match=r"model\.augment: .*john.* would come into"):
-        small = {
-            **data.shared,
-            "vocabulary": np.array(["<unk>", "mary", "moved", "garden"], object),
-            "sentences/tokens": np.array([[1, 2]]),
-            "sentences/length": np.array([2]),
-        }
-        train = {
-            "task": np.array([1]),
-            "num_facts": np.array([1]),
-            "facts": np.array([0]),
-            "question": np.array([0]),
-            "answer": np.array([3]),
-            "story": np.array([0]),
-            "story_start": np.array([0]),
-        }
-        create(data.__class__("tiny.h5", data.attributes, small, {"train": train}), augment=True)
+        create(data, augment=True)

@@ -31,9 +31,8 @@ def count(shapes):
 
 
 def make_classifier(path, file="vgg19.py", **model):
-    config = load_config(file, "test")
-    config = replace(config, model=model)
-    config = replace(config, train={"batch_size": 6, "schedule": "constant"})
+    train = {"batch_size": 6, "schedule": "constant"}
+    config = replace(load_config(file, "test"), model=model, train=train)
     data = read_prepared(path)
     return config, data, create_task(config.model, data)
 

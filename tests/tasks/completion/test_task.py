@@ -40,12 +40,9 @@ def images_h5(tmp_path_factory):
 
 def small_completion(path, **model):
     """(config, data, task) at small sizes."""
-    config = load_config("completion.py", "test")
-    config = replace(
-        config, model={"width": 2, "dilations": (2,), "patch_size": 8, "compute_dtype": "float32"}
-    )
-    config = replace(config, model=model)
-    config = replace(config, train={"batch_size": 6, "clip_norm": 0.0, "schedule": "constant"})
+    small = {"width": 2, "dilations": (2,), "patch_size": 8, "compute_dtype": "float32", **model}
+    train = {"batch_size": 6, "clip_norm": 0.0, "schedule": "constant"}
+    config = replace(load_config("completion.py", "test"), model=small, train=train)
     data = read_prepared(path)
     return config, data, create_task(config.model, data)
 
@@ -64,10 +61,8 @@ def completion(images_h5):
 @pytest.fixture(scope="module")
 def batch(completion):
     _, data, task = completion
-    examples = tf.range(12)
-    return task.make_batch(
-        data.arrays("train"), examples, ExampleRandom([1, 2], examples, 12), True
-    )
+    random = ExampleRandom([1, 2], tf.range(12), 12)
+    return task.make_batch(data.arrays("train"), random.rows, random, True)
 
 
 def random_holes(size, smallest, largest, count=500):
@@ -101,13 +96,9 @@ def test_patches_hold_the_hole_in_their_middle_where_the_image_allows():
     images = tf.random.normal([100, 12, 12, 2])
     holes = random_holes(12, 2, 4, 100)
     patches = cut_patches(images, holes, 6)
-    for image, patch, (top, left, height, width) in zip(
-        images, patches, holes.numpy(), strict=True
-    ):
-        y, x = (
-            min(max(start + (side - 6) // 2, 0), 6)
-            for start, side in ((top, height), (left, width))
-        )
+    for image, patch, hole in zip(images, patches, holes.numpy(), strict=True):
+        top, left, height, width = hole
+        y, x = np.clip(hole[:2] + (hole[2:] - 6) // 2, 0, 6)
         assert y <= top and top + height <= y + 6 and x <= left and left + width <= x + 6
         np.testing.assert_array_equal(patch, image[y : y + 6, x : x + 6])
 
@@ -169,9 +160,8 @@ def test_losses_are_those_of_the_docstring(completion, batch):
     losses, outputs = task.loss({}, batch, None, False)
     image, completed = batch["image"].numpy(), task.complete(batch).numpy()
     inside = hole_mask(batch["hole"], 16).numpy() > 0
-    mse = [
-        ((x - c)[i[..., 0]] ** 2).mean() for x, c, i in zip(image, completed, inside, strict=True)
-    ]
+    pairs = zip(image - completed, inside[..., 0], strict=True)
+    mse = [(error[hole] ** 2).mean() for error, hole in pairs]
     assert_close(losses["reconstruction"], np.array(mse))
     real, fake = (np.float64(task.judge(x, batch["hole"])) for x in (image, completed))
     assert real.std() > 1 and fake.std() > 1
@@ -255,14 +245,15 @@ def test_results_by_hand(completion, results):
 
 
 def test_data_that_does_not_fit_is_an_error(images_h5, tmp_path):
-    with pytest.raises(ValueError, match=r"at least the hole's 8; .* 16 x 16, patch_size is 7"):
-        small_completion(images_h5, patch_size=7)
     wide = write_images(tmp_path / "wide.h5", np.zeros([2, 16, 20, 3], np.uint8))
-    with pytest.raises(ValueError, match=r"wide\.h5: images must be square.* 16 x 20"):
-        small_completion(wide)
     none = write_images(tmp_path / "none.h5", np.zeros([2, 8], np.uint8), name="colours")
-    with pytest.raises(ValueError, match=r"none\.h5: has no images; .* --images"):
-        small_completion(none)
+    for path, patch_size, message in (
+        (images_h5, 7, r"at least the hole's 8; .* 16 x 16, patch_size is 7"),
+        (wide, 8, r"wide\.h5: images must be square.* 16 x 20"),
+        (none, 8, r"none\.h5: has no images; .* --images"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            small_completion(path, patch_size=patch_size)
 
 
 def test_digits_are_grey_images(tmp_path):

@@ -32,9 +32,7 @@ def data(small_scenes_h5):
 
 
 def make_task(data, variant="", **model):
-    config = get_config(variant)
-    config = replace(config, model=model)
-    return create_task(config.model, data)
+    return create_task(replace(get_config(variant).model, **model), data)
 
 
 def count(task):
@@ -73,10 +71,8 @@ def all_questions(task, data, split="valid", training=False):
     arrays = data.arrays(split)
     examples = np.arange(task.num_examples(arrays), dtype=np.int32)
     random = ExampleRandom([3, 4], tf.constant(examples), len(examples))
-    return {
-        name: tensor.numpy()
-        for name, tensor in task.make_batch(arrays, tf.constant(examples), random, training).items()
-    }
+    batch = task.make_batch(arrays, tf.constant(examples), random, training)
+    return {name: tensor.numpy() for name, tensor in batch.items()}
 
 
 def test_every_question_and_answer_against_a_plain_walk(data):
@@ -200,10 +196,8 @@ def test_the_order_of_objects_does_not_matter(data, some_batch):
 
 
 def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
-    task, random = (
-        make_task(data, auxiliary_loss=0.5, readout_dropout=0.0),
-        ExampleRandom([0, 0], [0], 1),
-    )
+    task = make_task(data, auxiliary_loss=0.5, readout_dropout=0.0)
+    random = ExampleRandom([0, 0], [0], 1)
     losses, outputs = task.loss({}, some_batch, random, True)
     _, logits = task.network(some_batch, one_hot_question(some_batch), None)
     attributes = some_batch["objects"].numpy()[..., 2:]
@@ -211,11 +205,10 @@ def test_the_node_loss_is_that_of_finding_the_answers_object(data, some_batch):
     found = [int(np.flatnonzero(a[:, k])[0]) for a, k in zip(attributes, answers, strict=True)]
     log_p = logits - tf.reduce_logsumexp(logits, axis=2, keepdims=True)
     auxiliary_loss = [-log_p.numpy()[i, :, j].mean() for i, j in enumerate(found)]
-    assert_close(
-        losses["loss"], outputs["loss"].numpy().mean(axis=1) + 0.5 * np.array(auxiliary_loss)
-    )
+    answer_loss = outputs["loss"].numpy().mean(axis=1)
+    assert_close(losses["loss"], answer_loss + 0.5 * np.array(auxiliary_loss))
     answer_only, _ = task.loss({}, some_batch, None, False)
-    assert_close(answer_only["loss"], outputs["loss"].numpy().mean(axis=1))
+    assert_close(answer_only["loss"], answer_loss)
 
 
 def test_fewer_numbers_of_jumps(data, some_batch):
@@ -235,18 +228,14 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
     task = make_task(data, variant, compute_dtype="float32")
     with tf.GradientTape() as tape:
         losses, _ = task.loss({}, some_batch, ExampleRandom([0, 0], tf.range(4), 4), True)
-    for variable, gradient in zip(
-        task.network.variables,
-        tape.gradient(losses["loss"], task.network.variables),
-        strict=True,
-    ):
+    gradients = tape.gradient(losses["loss"], task.network.variables)
+    for variable, gradient in zip(task.network.variables, gradients, strict=True):
         assert gradient is not None and np.abs(gradient).max() > 0, variable.name
 
 
 def test_two_devices_equal_one(data):
-    config = get_config("test")
-    config = replace(config, train={"optimizer": "muon"})
-    config = replace(config, model={"hidden_size": 8, "auxiliary_loss": 1.0})
+    model = {"hidden_size": 8, "auxiliary_loss": 1.0}
+    config = replace(get_config("test"), model=model, train={"optimizer": "muon"})
     task = create_task(config.model, data)
     initial = [variable.numpy() for variable in task.network.variables]
     values = []

@@ -259,10 +259,8 @@ def loss_and_gradients(task, batch):
     with tf.GradientTape() as tape:
         loss, _ = task.loss(task.encode(batch), batch, DRAWS_OF_ONE, True)
         loss = tf.reduce_mean(loss["loss"])
-    gradients = tape.gradient(loss, variables)
-    return loss, {
-        v.name: tf.convert_to_tensor(g) for v, g in zip(variables, gradients, strict=True)
-    }
+    pairs = zip(variables, tape.gradient(loss, variables), strict=True)
+    return loss, {v.name: tf.convert_to_tensor(g) for v, g in pairs}
 
 
 def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
@@ -284,8 +282,7 @@ def test_gradients_reach_every_variable_with_and_without_recomputation(batch):
 def trained(data):
     """Number of devices -> (the trainer, metrics and gradients of an update, its towers)."""
     tf.random.set_seed(0)
-    config = make_config(augment_digits=True, augment_symmetries=True)
-    config = replace(config, model={"num_steps": 2})
+    config = make_config(augment_digits=True, augment_symmetries=True, num_steps=2)
     config = replace(config, train={"l2": 1e-3})
     task = create_task(config.model, data)
     initial = None
