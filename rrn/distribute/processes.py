@@ -144,9 +144,11 @@ def serve(cluster: Cluster, startup_timeout: float) -> None:
         or this process by its own address, could not be reached.
     """
     server, own = _start_server(cluster), cluster.processes(cluster.role)[cluster.index]
-    port, chief = host_port(own[2])[1], cluster.addresses["chief"][0]
+    (host, port), chief = host_port(own[2]), cluster.addresses["chief"][0]
     print(f"{own[0]} {own[1]} listens on port {port} of all addresses. {OPEN}", flush=True)
     wait_for([own, ("chief", 0, chief)], startup_timeout)
+    if (ip := socket.gethostbyname(host)).startswith("127.") and host not in ("localhost", ip):
+        print(f"warning: {host} is {ip} here, which no other machine can reach", flush=True)
     while not has_ended(chief):
         time.sleep(PROBE_SECONDS)
     print("the chief has ended", flush=True)

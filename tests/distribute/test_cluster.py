@@ -112,6 +112,19 @@ def listener(greeting=None):
             server.shutdown(socket.SHUT_RDWR)  # ends `accept`
 
 
+def test_a_loopback_address_under_a_name_is_warned_of(monkeypatch, capsys):
+    for name, value in {"_start_server": None, "wait_for": None, "has_ended": True}.items():
+        monkeypatch.setattr(processes, name, lambda *_, value=value: value)
+    monkeypatch.setattr(processes.os, "_exit", lambda status: None)
+    known = {"pod": "127.0.1.1", "node": "10.0.0.1", "localhost": "127.0.0.1"}
+    monkeypatch.setattr(processes.socket, "gethostbyname", known.get)
+    for host in known:
+        processes.serve(parse_tf_config(tf_config(worker=[f"{host}:7"])), 1)
+        out = capsys.readouterr().out
+        assert "worker 0 listens on port 7 of all addresses" in out
+        assert ("warning: pod is 127.0.1.1 here" in out) == (host == "pod")
+
+
 def test_who_does_not_answer_is_named():
     with listener(GREETING) as here, listener() as silent, socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))
