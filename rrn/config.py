@@ -70,7 +70,7 @@ class Cosine(Schedule):
 
 
 class Exponential(Schedule):
-    """Falls by a factor in every so many updates, smoothly."""
+    """Falls by a factor in every `decay_updates`, smoothly."""
 
     kind: Literal["exponential"] = "exponential"
     decay_rate: Annotated[float, Field(ge=1e-6, le=1)]  # the factor
@@ -78,7 +78,7 @@ class Exponential(Schedule):
 
 
 class Staircase(Exponential):
-    """Falls by the factor at once, at the end of every so many updates."""
+    """Falls by the factor at once, at the end of every `decay_updates`."""
 
     kind: Literal["staircase"] = "staircase"
 

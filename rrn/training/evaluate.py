@@ -117,7 +117,7 @@ def _results_by_stage(setup: Setup, evaluator: Evaluator) -> dict[str, Results]:
 
 
 def _ended_with(setup: Setup, weights: Weights) -> bool:
-    """Whether the run's last stage has ended, and with these weights: it may have gone on since."""
+    """Whether the run's last stage has ended, and with these weights, not with later ones."""
     path = setup.stage_weights(setup.stages[-1])
     return path.exists() and read_weights(path).sha256() == weights.sha256()
 

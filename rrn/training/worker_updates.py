@@ -298,4 +298,4 @@ class FirstGradients(UpdateMaker):
         self._alive -= 1
         if not isinstance(error, tf.errors.OpError) or self._alive < self.num_gradients:
             raise error
-        print(f"worker {worker} has failed; {self._alive} others go on", flush=True)
+        print(f"worker {worker} has failed; {self._alive} others continue", flush=True)
