@@ -48,6 +48,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python tests/words.py
 
 # The documentation with the API as a site, in site/: every link is checked.
 docs: setup

@@ -118,8 +118,8 @@ class Stage(Settings):
     # Arguments of the task's `loss` or `make_batch`, such as {"num_steps": 16}.
     options: dict[str, Any] = Field({})
     segments: Segments | None = None  # None: every update has examples of its own
-    # The share of a batch that is drawn by validation errors to this power; the rest of it is drawn
-    # evenly over the task's groups of examples.
+    # The share of a batch that is sampled in proportion to validation error to this power; the rest
+    # is drawn evenly over the task's groups of examples.
     error_share: Probability = 0.0
     error_power: Annotated[float, Field(ge=0, le=10)] = 1.0
 
