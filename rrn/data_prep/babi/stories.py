@@ -67,6 +67,8 @@ def parse_stories(data: bytes, task: int, file: str) -> list[Story]:
         for line, text in enumerate(lines, start=1):  # noqa: B007 (used in the error)
             if not text.strip():
                 continue
+            if "\0" in text:  # which HDF5's strings cannot hold
+                raise DataError(f"{text!r} has a NUL character; expected text")
             number, text = _split_number(text, last)
             if number == 1 and last:
                 stories.append(_end_story(task, facts, questions))

@@ -35,6 +35,7 @@ def test_parse_stories():
     [
         (1, "Mary moved.\n", "'Mary moved.' does not start with a line number; expected 1"),
         (1, "2 Mary moved.\n", "line number 2; expected 1"),
+        (1, "1 Mary\0moved.\n", "has a NUL character; expected text"),
         (1, "9" * 5000 + " Mary moved.\n", "does not start with a line number; expected 1"),
         (2, FACT + "3 John moved.\n", "line number 3; expected 2, or 1 for a new story"),
         (2, FACT + "2 Where is Mary? garden 1\n", "'Where is Mary? garden 1' is no fact"),
