@@ -4,13 +4,14 @@
     python -m rrn.sweep configs/babi.py:quick --seeds 0,1 --set train.learning_rate=1e-3,2e-3
 
 Each run is one of `python -m rrn` in a folder of its own, one at a time on each of `--devices`.
-Ctrl-C stops the runs, which save their states. The same command resumes them.
+Ctrl-C or SIGTERM stops the runs, which save their states. The same command resumes them.
 """
 
 import contextlib
 import itertools
 import json
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -98,4 +99,5 @@ def sweep(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     escape_output()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else the runs would be left
     sys.exit(exit_status(lambda: sweep(sys.argv[1:])))
