@@ -7,12 +7,14 @@ answers, permuted: what augmentation has to teach the network over cells, this o
 construction. And the same weights take boards of other sizes.
 """
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from rrn.nn.aggregation import Aggregation
 from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
-from rrn.nn.layers import Embedding, Linear
+from rrn.nn.layers import Embedding, Linear, bias_add
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
@@ -79,11 +81,23 @@ class UnitMessages(Aggregation):
         with self.name_scope:
             self.linear = Linear(size, 6 * size, compute_dtype)
 
+    def prepare(self, graph: Graph, *values: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the kernel and the bias of the pairs (s, -r) that `unit_sums` takes."""
+        super().prepare(graph, *values)
+
+        def in_pairs(values):
+            s, r = tf.unstack(tf.reshape(values, [-1, 3, 2, self.output_size // 3]), axis=2)
+            return tf.reshape(tf.stack([s, -r], axis=-1), [-1, 2 * self.output_size])
+
+        linear = self.linear
+        kernel, bias = (read(x, linear.compute_dtype) for x in (linear.w, linear.b))
+        return in_pairs(kernel), in_pairs(bias)[0]
+
     def __call__(
         self,
         graph: Graph,
         nodes: tf.Tensor,
-        prepared: None = None,
+        prepared: tuple[tf.Tensor, tf.Tensor],
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
         if edge_weights is not None:
@@ -91,17 +105,9 @@ class UnitMessages(Aggregation):
         assert isinstance(graph, RegularGraph)
         digits = round(known_size(graph.neighbours, 0) ** (1 / 3))
         height, width = BOXES[digits]
-        shape = [-1, digits, digits // height, height, digits // width, width]
-        line_s, line_r, box_s, box_r, cell_s, cell_r = (
-            tf.reshape(part, [*shape, self.output_size // 3])
-            for part in tf.split(self.linear(nodes), 6, axis=-1)
-        )
-        sums = [
-            unit_sums(line_s, line_r, ROW) + unit_sums(line_s, line_r, COLUMN),
-            unit_sums(box_s, box_r, BOX),
-            unit_sums(cell_s, cell_r, CELL),
-        ]
-        return tf.concat([tf.reshape(part, [-1, part.shape[-1]]) for part in sums], axis=-1)
+        kernel, bias = prepared
+        pairs = bias_add(self.linear.product(nodes, kernel), bias)
+        return unit_sums(pairs, [digits, digits // height, height, digits // width, width])
 
 
 class CandidateNetwork(tf.Module):

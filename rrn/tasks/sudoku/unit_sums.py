@@ -4,60 +4,100 @@ A candidate, a digit in a cell, belongs to four units, in each of which exactly 
 true: its digit in its row, its digit in its column, its digit in its box, and the digits of its
 cell. From a unit it receives
 
-    y_j = Σ_i relu(s_i + r_j)
+    y_j = Σ_i relu(s_i + r_j) = Σ_i max(s_i, -r_j) + n r_j
 
-the sum over all candidates i of the unit, itself among them. TensorFlow's own operations would
+the sum over all n candidates i of the unit, itself among them. TensorFlow's own operations would
 write every edge to memory, and transpose the boards for each kind of unit. Here XLA compiles the
 formula into loops that keep an edge in registers. The gradients are sums of the same form.
+
+XLA has a loop for each tensor that it computes. So s and -r lie beside each other, in the halves of
+a word: one loop computes both gradients, and reads each candidate once.
 """
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
-from rrn.compiling import xla_in_float32
+from rrn.compiling import xla
 from rrn.nn.layers import custom_gradient
 from rrn.variables.sharded import known_size
 
 # Candidates are [boards, digits, bands, rows of a band, stacks, columns of a stack, size]. Those of
 # a unit lie along these axes.
 ROW, COLUMN, BOX, CELL = (4, 5), (2, 3), (3, 5), (1,)
-Axes = tuple[int, ...]
+KINDS = (ROW, COLUMN), (BOX,), (CELL,)  # units of a kind share s and r, and are added up
+WORDS = {tf.bfloat16: (tf.uint16, tf.uint32), tf.float32: (tf.uint32, tf.uint64)}
 
 
-def unit_sums(senders: tf.Tensor, receivers: tf.Tensor, units: Axes) -> tf.Tensor:
-    """Computes the y of the senders' s and the receivers' r, of the same shape and type."""
+def unit_sums(pairs: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    """Computes the y of each kind, `[nodes, kinds * size]`.
+
+    Args:
+      pairs: (s, -r) of each kind and column, `[nodes, kinds * size * 2]`.
+      axes: the numbers of digits, bands, and so on.
+    """
+    dtype = pairs.dtype
 
     @custom_gradient
-    def sums(senders, receivers):
+    def sums(pairs):
+        words = tf.bitcast(tf.reshape(pairs, [-1, pairs.shape[1] // 2, 2]), WORDS[dtype][1])
+
         def gradient(dy):
-            return _compiled(_gradients, units)(senders, receivers, dy)
+            to_words = tf.concat(_compiled(_gradients, dtype, *axes)(words, dy), axis=1)
+            return tf.reshape(tf.bitcast(to_words, dtype), tf.shape(pairs))
 
-        return _compiled(_sums, units)(senders, receivers), gradient
+        return tf.concat(_compiled(_sums, dtype, *axes)(words), axis=1), gradient
 
-    return sums(senders, receivers)
+    return sums(pairs)
 
 
 @functools.cache
-def _compiled(function: Callable, units: Axes) -> Callable:
-    return xla_in_float32(functools.partial(function, units=units))
+def _compiled(function: Callable, dtype: tf.DType, *axes: int) -> Callable:
+    def of_kinds(*values):
+        parts = zip(*(tf.split(value, len(KINDS), axis=1) for value in values), strict=True)
+        by_unit = ([tf.reshape(x, [-1, *axes, x.shape[1]]) for x in part] for part in parts)
+        results = (function(dtype, *both) for both in zip(KINDS, by_unit, strict=True))
+        return [tf.reshape(result, [-1, result.shape[-1]]) for result in results]
+
+    return xla(of_kinds)
 
 
-def _sums(senders, receivers, units):
-    return tf.add_n([tf.nn.relu(one + receivers) for one in _each(senders, units)])
+def _sums(dtype, kind, values):
+    (words,) = values
+    negated = _halves(words, dtype)[1]
+    others = [_halves(other, dtype)[0] for units in kind for other in _each(words, units)]
+    sums = tf.add_n([tf.maximum(other, negated) for other in others])
+    return tf.cast(sums - len(others) * negated, dtype)
 
 
-def _gradients(senders, receivers, dy, units):
-    """Those to senders and to receivers: the dy of the edges whose ReLU is above zero, summed."""
-    others = zip(_each(receivers, units), _each(dy, units), strict=True)
-    to_senders = [tf.where(senders + other > 0.0, its_dy, 0.0) for other, its_dy in others]
-    to_receivers = [tf.where(one + receivers > 0.0, dy, 0.0) for one in _each(senders, units)]
-    return tf.add_n(to_senders), tf.add_n(to_receivers)
+def _gradients(dtype, kind, values):
+    """Those to s and -r: dy where the ReLU is above zero, summed over receivers and senders."""
+    words, dy = values
+    (s, negated), dy = _halves(words, dtype), tf.cast(dy, tf.float32)
+    to_s = count = tf.zeros_like(s)
+    for units in kind:
+        for other, its_dy in zip(_each(words, units), _each(dy, units), strict=True):
+            its_s, its_negated = _halves(other, dtype)
+            to_s = tf.where(s > its_negated, to_s + its_dy, to_s)
+            count = tf.where(its_s > negated, count + 1.0, count)
+    return _words(to_s, -count * dy, dtype)
 
 
-def _each(values: tf.Tensor, units: Axes) -> Iterator[tf.Tensor]:
+def _halves(words, dtype):
+    half, word = WORDS[dtype]
+    halves = words, tf.bitwise.right_shift(words, tf.constant(8 * dtype.size, word))
+    return [tf.cast(tf.bitcast(tf.cast(x, half), dtype), tf.float32) for x in halves]
+
+
+def _words(low, high, dtype):
+    half, word = WORDS[dtype]
+    low, high = (tf.cast(tf.bitcast(tf.cast(x, dtype), half), word) for x in (low, high))
+    return low | tf.bitwise.left_shift(high, tf.constant(8 * dtype.size, word))
+
+
+def _each(values: tf.Tensor, units: Sequence[int]) -> Iterator[tf.Tensor]:
     """The first candidates of all units, then the second ones, and so on: each of size 1 there."""
     for indices in itertools.product(*(range(known_size(values, axis)) for axis in units)):
         slices = [slice(None)] * values.shape.rank
