@@ -3,7 +3,7 @@
     python -m rrn.models.publish runs/mine/weights.h5 --out pretrained/mine.h5 --licence Apache-2.0
 
 The results are those of `results.json` beside the weights. No weight changes. The command prints
-the file's card for `pretrained/README.md`.
+the file's row for the table in `pretrained/README.md`.
 """
 
 import argparse
@@ -46,30 +46,26 @@ def publish(weights: str | Path, out: str, licence: str | None = None) -> Weight
 
 
 def card(weights: Weights) -> str:
-    """Writes a file's card in Markdown: its model, training data and results."""
+    """Writes a file's row of the table in `pretrained/README.md`: model, training data, result."""
     about, data = weights.attributes, weights.attributes["data"]
-    size = sum(array.size for array in weights.arrays.values())
-    source = f"{data.get('source') or 'generated'}, seed {data['seed']}"
-    if data.get("sha256"):
-        source += f", SHA-256 of the source {data['sha256'][:16]}…"
-    lines = [
-        f"## {Path(weights.path).name}\n",
-        f"- Task `{about['task']}`, `{about['config']}`, update {about['update']:,}; "
-        f"{size:,} parameters",
-        f"- Trained on `{data['file']}` ({source})",
+    result = ""
+    measured = about.get("results", {})
+    if metrics := measured.get("metrics"):
+        # One of all examples; a number in a name is that of a group.
+        name = next((name for name in metrics if not re.search(r"\d", name)), next(iter(metrics)))
+        result = f"{name} {metrics[name]:.6g} ({measured['examples']:,} {measured['split']})"
+    cells = [
+        f"`{Path(weights.path).name}`",
+        f"`{about['config']}`",
+        f"{about['update']:,}",
+        f"{sum(array.size for array in weights.arrays.values()):,}",
+        f"`{data['file']}` ({data.get('source') or 'generated'}, seed {data['seed']})",
+        data.get("notes", ""),
+        result,
+        about.get("licence", "not stated"),
+        hashlib.sha256(Path(weights.path).read_bytes()).hexdigest(),
     ]
-    if data.get("notes"):
-        lines.append(f"- Its data: {data['notes']}")
-    if results := about.get("results"):
-        metrics = results["metrics"]
-        # Those of all examples; a number in a name is that of a group.
-        metrics = {name: v for name, v in metrics.items() if not re.search(r"\d", name)} or metrics
-        examples = f"{results['examples']:,} examples of the {results['split']} split"
-        reached = ", ".join(f"{name} {value:.6g}" for name, value in metrics.items())
-        lines.append(f"- On {examples}: {reached}")
-    lines.append(f"- Licence: {about.get('licence', 'not stated')}")
-    digest = hashlib.sha256(Path(weights.path).read_bytes()).hexdigest()
-    return "\n".join([*lines, f"- SHA-256 of the file: {digest}"])
+    return f"| {' | '.join(cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
