@@ -1,4 +1,4 @@
-"""From text to words' ids, in TensorFlow, as `data_prep.babi.stories: words` splits sentences."""
+"""From text to words' ids in TensorFlow: sentences as in `rrn.data_prep.babi.stories: words`."""
 
 import tensorflow as tf
 

@@ -14,12 +14,6 @@ from rrn.tasks.sudoku.task import Sudoku
 from rrn.tasks.task import Arrays, Batch
 
 PAPER = {32: 94.1, 64: 96.6}  # step -> percent of the boards with 17 givens that are solved
-OTHERS = (
-    "boards solved, other people's: with 17 givens Recurrent Transformer (2023) 96.7 %; with 17-34 "
-    "givens DGL's RRN 95.3 % after 32 steps and 98.9 % after 64, RRN-derived (2022) "
-    "99.13 ± 0.14 %, Recurrent Transformer (2023) 99.5 %"
-)
-
 SURE = 0.99  # a probability
 SOLVED = "The board is solved."
 
@@ -75,7 +69,6 @@ class SudokuReport(Report):
             f"every digit's probability is at least {SURE} on {sure:.1f} % of the boards; "
             f"{wrong:.2f} % of these are wrong"
         ]
-        notes += [OTHERS] if results.samples["as_the_papers"] else []
         headings = "boards solved, %; givens:", *(f"step {step}" for step in steps)
         return Table((*headings, "cells right, %"), rows, notes)
 
