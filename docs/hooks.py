@@ -29,7 +29,7 @@ def on_files(files, config):
         site.append(File(name, str(ROOT), config.site_dir, config.use_directory_urls))
     for name in api_pages(config.nav):
         text = f"# {name}\n\n::: {name}\n"
-        if name == "rrn":  # its rooms have pages of their own
+        if name == "rrn":  # its packages have pages of their own
             text += "    options:\n      show_submodules: false\n"
         site.append(File.generated(config, f"api/{name}.md", content=text))
     return site

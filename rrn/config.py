@@ -66,7 +66,7 @@ class Cosine(Schedule):
     """Falls along half a cosine to zero at the end of the stage."""
 
     kind: Literal["cosine"] = "cosine"
-    constant_updates: CountOrZero = 0  # after the warm-up, before the rate falls
+    constant_updates: CountOrZero = 0  # after the warm-up, before the learning rate decays
 
 
 class Exponential(Schedule):
@@ -201,7 +201,7 @@ ComputeType = Annotated[
 class ModelSettings(Settings):
     """The base class of a model's settings."""
 
-    TASK: ClassVar[str]  # the name of its task's room in rrn/tasks
+    TASK: ClassVar[str]  # the name of its task's package in rrn/tasks
     # What a stage may give to the task's `loss`, and what it may give to its `make_batch`.
     LOSS_OPTIONS: ClassVar[type[Settings]] = Settings
     BATCH_OPTIONS: ClassVar[type[Settings]] = Settings

@@ -74,7 +74,9 @@ def sweep(arguments: Sequence[str]) -> None:
     parser.add_argument("config", help="the experiment, FILE or FILE:VARIANT")
     parser.add_argument("--seeds", type=lambda text: list(map(int, text.split(","))), default=[0])
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE,VALUE")
-    parser.add_argument("--devices", nargs="+", default=["auto"], help="of the runs side by side")
+    parser.add_argument(
+        "--devices", nargs="+", default=["auto"], help="for each of the runs side by side"
+    )
     parser.add_argument("--workdir", type=Path, help="runs/sweep_CONFIG if not given")
     options = parser.parse_args(arguments)
     workdir = options.workdir or Path("runs") / f"sweep_{run_name(options.config)}"

@@ -136,7 +136,7 @@ def test_the_new_task_trains_in_a_checkout(tmp_path):
         for arguments in (prepare, check, train)
     ]
     assert "schema 'rumours', version 1" in outputs[1] and "who has heard it" in outputs[1]
-    (right,) = re.findall(r"^people right by step, %:(.*)$", outputs[2], re.MULTILINE)
+    (right,) = re.findall(r"^accuracy by step, %:(.*)$", outputs[2], re.MULTILINE)
     first, *_, last = map(float, right.split())
     assert 50 < first < last > 75
 

@@ -108,7 +108,7 @@ def main(num_updates):
     for sizes in [(10, 40), (100, 200), (1000, 2000)]:
         right = test(model, random, 40_000 // sizes[1], *sizes, num_steps=32)
         by_step = ", ".join(f"{t}: {right[t - 1]:.2f}" for t in (1, 2, 4, 8, 16, 32))
-        print(f"graphs of {sizes[0]} to {sizes[1]} nodes, % of the nodes right by step: {by_step}")
+        print(f"graphs of {sizes[0]} to {sizes[1]} nodes, accuracy by step, %: {by_step}")
     return losses
 
 

@@ -121,7 +121,7 @@ class AccuracyReport(Report):
     percent, and `loss`. `note` is about the `published` results.
     """
 
-    error = "wrong answers, %"
+    error = "error, %"
     published: ClassVar[Published] = ()
     note: ClassVar[str] = ""
 
@@ -145,7 +145,7 @@ class AccuracyReport(Report):
         ]
         rows += [(row, *(f"{values[g]:.1f}" for g in groups), "") for row, values in self.published]
         notes = [self.note] if self.note else []
-        return Table((f"right, %; {self.group}:", *map(str, columns)), rows, notes)
+        return Table((f"accuracy, %; {self.group}:", *map(str, columns)), rows, notes)
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """Draws `accuracy` by group, a line for each step; what is published is dashed."""

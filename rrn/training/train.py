@@ -64,7 +64,7 @@ def _train(setup: Setup, weights: Weights | None) -> int:
             f"{workdir / 'checkpoints'}: no checkpoint of the run that has written metrics.jsonl; "
             "put it back, or give --restart, which moves the old run aside"
         )
-    # Before the trainer is made: averaged weights begin with what it finds.
+    # Before the trainer is made: EMA weights begin with what it finds.
     if weights and checkpoints.latest:
         print(f"{workdir.path} resumes at update {num_done}, without {weights.path}")
     elif weights:

@@ -31,7 +31,7 @@ def test_results_by_group_their_table_and_figure():
     assert results.group_errors == {0: 50, 2: 50} and results.group_sizes == {0: 2, 2: 2}
     table = report.table(results)
     assert [list(row) for row in (table.columns, *table.rows, table.notes)] == [
-        ["right, %; jumps:", "0", "2", "all"],
+        ["accuracy, %; jumps:", "0", "2", "all"],
         ["step 1", "100.0", "0.0", "50.0"],
         ["step 2", "50.0", "50.0", "50.0"],
         ["paper", "90.0", "80.0", ""],

@@ -1,4 +1,4 @@
-"""MNIST: images of digits (LeCun et al., 1998), or digits rendered in fonts in their place.
+"""MNIST: images of digits (LeCun et al., 1998), or digits rendered in fonts.
 
     python -m data_prep mnist --source mnist.npz --out data/mnist.h5
     python -m data_prep mnist --rendered --out data/mnist.h5

@@ -20,7 +20,7 @@ the last object's marker; if it names a marker, the answer is that object's colo
     start, = np.flatnonzero(colours[scene] == colour)
     answer = markers[scene, order[scene, start, jumps]]
 
-and the same with colours and markers exchanged.
+and the same with colours and markers swapped.
 
 Schema "pretty_clevr", version 1. File attributes:
 

@@ -93,13 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mixed",
         type=Path,
         metavar="FILE",
-        help="with --puzzles: a prepared Sudoku file, of whose training examples some are added",
+        help="with --puzzles: add training examples of this prepared Sudoku file",
     )
     parser.add_argument(
         "--mixed_share",
         type=_share,
         metavar="S",
-        help="which share of the training examples these are (0.5)",
+        help="their share of the training examples (0.5)",
     )
     parser.add_argument(
         "--out", type=out_file, default="data/sudoku.h5", help="file to write (%(default)s)"

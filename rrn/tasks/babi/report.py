@@ -43,7 +43,7 @@ class BabiReport(Report):
     """Errors by task and step; see `rrn.tasks.report.Report` for what each method is for."""
 
     task: Babi
-    error = "wrong answers, %"
+    error = "error, %"
     group = "task"
 
     def group_name(self, group: int) -> str:
@@ -104,7 +104,7 @@ class BabiReport(Report):
             axes.errorbar(middle[-1:], [mean], [deviation], label="paper, 15 runs", **mark)
         axes.axhline(SOLVED_ERROR, color="C1", linewidth=1, label=f"solved at {SOLVED_ERROR:.0f} %")
         axes.set_xticks(middle, names)
-        axes.set(xlabel="bAbI task", ylabel="wrong answers, %", xlim=(-0.6, len(names) - 0.4))
+        axes.set(xlabel="bAbI task", ylabel="error, %", xlim=(-0.6, len(names) - 0.4))
         axes.set_ylim(bottom=0)
         axes.set_title(title, fontsize="medium")
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))

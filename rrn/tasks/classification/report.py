@@ -11,7 +11,7 @@ from rrn.tasks.task import Arrays
 class ClassificationReport(Report):
     """Accuracy by digit; see `rrn.tasks.report.Report` for what each method is for."""
 
-    error = "digits wrong, %"
+    error = "error, %"
     group = "digit"
 
     def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
@@ -39,7 +39,7 @@ class ClassificationReport(Report):
         axes.bar(list(digits), list(digits.values()))
         axes.set_xticks(list(digits))
         axes.set_ylim(min(digits.values()) - 1.0, 100.0)
-        axes.set(xlabel="digit", ylabel="digits right, %")
+        axes.set(xlabel="digit", ylabel="accuracy, %")
         axes.set_title(f"{metrics['accuracy/all']:.2f} % of all", fontsize="medium")
         return {"accuracy": figure}
 

@@ -59,7 +59,7 @@ class CompletionReport(Report):
             row(f"completed{name and ', after '}{name}", stage.metrics, judged=f"{100 * share:.1f}")
         for fill in FILLS[1:]:
             row(fill, results.metrics, "/" + fill.replace(" ", "_"))
-        return Table(("in the hole", "L1", "PSNR, dB", "judged rightly, %"), rows)
+        return Table(("in the hole", "L1", "PSNR, dB", "discriminator accuracy, %"), rows)
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """Draws some images as `completed`: with their holes, and completed after every stage."""

@@ -35,7 +35,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = Parser("python -m rrn.tasks.sudoku", description=__doc__, formatter_class=lines)
     parser.add_argument("puzzle", nargs="?", metavar="PUZZLE|FILE|-")
     parser.add_argument("--weights", help="a weights file; pretrained/sudoku.h5 if not given")
-    parser.add_argument("--steps", type=int, default=NUM_STEPS, help="at most; %(default)s")
+    parser.add_argument(
+        "--steps", type=int, metavar="N", default=NUM_STEPS, help="at most N steps (%(default)s)"
+    )
     parser.add_argument("--out", help="of a PUZZLE a .gif, of a FILE the file of its solutions")
     parser.add_argument("--devices", default="auto", help="as of main.py; the first one solves")
     page = f"serve a page on {ADDRESS} that takes puzzles; port %(const)s if not given"

@@ -70,7 +70,7 @@ class SudokuReport(Report):
             f"{wrong:.2f} % of these are wrong"
         ]
         headings = "boards solved, %; givens:", *(f"step {step}" for step in steps)
-        return Table((*headings, "cells right, %"), rows, notes)
+        return Table((*headings, "cell accuracy, %"), rows, notes)
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """Draws the boards solved.
@@ -134,7 +134,7 @@ def _as_the_papers(arrays):
 
 
 def _levels(results):
-    """[(givens, % of boards solved by step, % of cells right by step)], ascending."""
+    """[(givens, % of boards solved by step, cell accuracy by step)], ascending."""
     by_step = results.by_step
     return [
         (level, by_step[f"board_accuracy/{level}"], by_step[f"cell_accuracy/{level}"])

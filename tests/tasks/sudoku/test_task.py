@@ -375,7 +375,7 @@ def test_the_table_and_the_figures_have_a_row_and_a_line_for_each_level():
     report = SudokuReport(make_task())
     table = report.table(hand_made_results())
     assert [list(row) for row in (table.columns, *table.rows)] == [
-        ["boards solved, %; givens:", "step 1", "step 2", "step 3", "cells right, %"],
+        ["boards solved, %; givens:", "step 1", "step 2", "step 3", "cell accuracy, %"],
         ["17", "50.0", "0.0", "100.0", "100.00"],
         ["19", "100.0", "100.0", "100.0", "100.00"],
         ["34", "100.0", "100.0", "0.0", "0.00"],

@@ -91,7 +91,7 @@ class RumoursReport(Report):
 
     def table(self, results):
         right = " ".join(f"{percent:5.1f}" for percent in results.by_step["right"])
-        return f"people right by step, %: {right}"
+        return f"accuracy by step, %: {right}"
 
 
 def create_task(config, data):
