@@ -133,7 +133,7 @@ class Sampler(tf.Module):
         super().__init__(name="sampler")
         groups = task.groups(arrays)
         if groups is None:
-            raise ValueError("error_share above 0: this task's examples are in no groups")
+            raise ValueError("error_share above 0: this task defines no groups of examples")
         self.groups = Groups(groups)
         ones = tf.ones(len(self.groups.numbers), tf.float64)
         self.errors = tf.Variable(ones, trainable=False, name="errors")
