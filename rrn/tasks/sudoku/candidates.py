@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from rrn.nn.aggregation import Aggregation
 from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
-from rrn.nn.layers import Embedding, Linear, bias_add
+from rrn.nn.layers import Embedding, Linear, affine
 from rrn.nn.network import RecurrentRelationalNetwork
 from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
@@ -81,23 +81,22 @@ class UnitMessages(Aggregation):
         with self.name_scope:
             self.linear = Linear(size, 6 * size, compute_dtype)
 
-    def prepare(self, graph: Graph, *values: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the kernel and the bias of the pairs (s, -r) that `unit_sums` takes."""
+    def prepare(self, graph: Graph, *values: Any) -> tf.Tensor:
+        """Returns the kernel, and the bias as its last row, of the pairs that `unit_sums` takes."""
         super().prepare(graph, *values)
 
         def in_pairs(values):
             s, r = tf.unstack(tf.reshape(values, [-1, 3, 2, self.output_size // 3]), axis=2)
             return tf.reshape(tf.stack([s, -r], axis=-1), [-1, 2 * self.output_size])
 
-        linear = self.linear
-        kernel, bias = (read(x, linear.compute_dtype) for x in (linear.w, linear.b))
-        return in_pairs(kernel), in_pairs(bias)[0]
+        w, b = (read(x, self.linear.compute_dtype) for x in (self.linear.w, self.linear.b))
+        return tf.concat([in_pairs(w), in_pairs(b)], axis=0)
 
     def __call__(
         self,
         graph: Graph,
         nodes: tf.Tensor,
-        prepared: tuple[tf.Tensor, tf.Tensor],
+        prepared: tf.Tensor,
         edge_weights: EdgeValues | None = None,
     ) -> tf.Tensor:
         if edge_weights is not None:
@@ -105,8 +104,7 @@ class UnitMessages(Aggregation):
         assert isinstance(graph, RegularGraph)
         digits = round(known_size(graph.neighbours, 0) ** (1 / 3))
         height, width = BOXES[digits]
-        kernel, bias = prepared
-        pairs = bias_add(self.linear.product(nodes, kernel), bias)
+        pairs = affine(nodes, prepared)
         return unit_sums(pairs, [digits, digits // height, height, digits // width, width])
 
 
