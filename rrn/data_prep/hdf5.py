@@ -101,8 +101,7 @@ def read(
         damaged = header["sha256"] != digest.hexdigest()
     except (ValueError, LookupError, TypeError) as error:
         raise DataError(
-            f"{path}: it does not begin with its digest, so that another program wrote it, or it"
-            " is damaged there"
+            f"{path}: it does not begin with its digest: another program wrote it, or it is damaged"
         ) from error
     if damaged:
         raise DataError(
