@@ -32,13 +32,10 @@ metrics = {"error/all": seed + 10 * rate, "error/task_1": 7.0, "length": None}
 
 @pytest.fixture
 def sweep_in(tmp_path, monkeypatch, capsys):
-    """A function: options -> (status, what was printed), of a sweep of `PROGRAM`.
-
-    The program has the configs that the sweep reads: by itself it would load TensorFlow for them.
-    """
+    """A function: options -> (status, what was printed), of a sweep of `PROGRAM`."""
     configs = {}
 
-    def read(config, changes):
+    def read(config, changes):  # the program would load TensorFlow for it
         found = read_config(config, changes)
         flags = " ".join(f"--config.{field}={value}" for field, value in changes)
         configs[flags] = found.to_dict()
