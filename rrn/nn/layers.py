@@ -46,27 +46,28 @@ def bias_add(x: tf.Tensor, b: tf.Tensor):
     return tf.nn.bias_add(x, b), gradient
 
 
-def affine(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """Computes [x, 1] kernel, of x `[rows, size]` and a kernel whose last row is the bias.
+def affine(inputs: Sequence[tf.Tensor], kernel: tf.Tensor) -> tf.Tensor:
+    """Computes [*inputs, 1] kernel, of inputs `[rows, size]`; the kernel's last row is the bias.
 
     On a CPU the column of ones costs less than oneDNN's addition of a bias in bfloat16 to many
     columns, and much less than the sum over rows which is its gradient.
     """
-    x = tf.cast(x, kernel.dtype)
+    inputs = [tf.cast(x, kernel.dtype) for x in inputs]
     if is_compiling():  # a GPU's products want sizes that are multiples of 8
-        return bias_add(tf.matmul(x, kernel[:-1]), kernel[-1])
+        return bias_add(tf.matmul(tf.concat(inputs, axis=1), kernel[:-1]), kernel[-1])
 
     @custom_gradient
-    def product(x, kernel):
-        with_ones = tf.concat([x, tf.ones_like(x[:, :1])], axis=1)
+    def product(kernel, *inputs):
+        x = tf.concat([*inputs, tf.ones_like(inputs[0][:, :1])], axis=1)
 
         def gradient(dy):
             dx = tf.matmul(dy, kernel[:-1], transpose_b=True)
-            return dx, tf.matmul(with_ones, dy, transpose_a=True)
+            to_inputs = tf.split(dx, [each.shape[1] for each in inputs], axis=1)
+            return tf.matmul(x, dy, transpose_a=True), *to_inputs
 
-        return tf.matmul(with_ones, kernel), gradient
+        return tf.matmul(x, kernel), gradient
 
-    return product(x, kernel)
+    return product(kernel, *inputs)
 
 
 def gather(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from rrn.compiling import is_compiling
+from rrn.nn.cells import LSTMCell
 from rrn.nn.checks import check_edges, check_shape, check_sizes
 from rrn.nn.graphs import EdgeValues, Graph
 from rrn.nn.layers import MLP
@@ -101,12 +102,13 @@ class RecurrentRelationalNetwork(tf.Module):
         self.message_fn = make_aggregation(
             message_fn, aggregate, hidden_size, hidden, edge_size, global_size, compute_dtype
         )
-        self.node_fn = self.lstm = None
         if not isinstance(node_update, NodeUpdate):
             message_size, cell = self.message_fn.output_size, node_update
             node_update = PostUpdate(message_size, hidden_size, hidden, cell, compute_dtype)
-            self.node_fn = node_update.node_fn
-            self.lstm = node_update.cell if cell == "lstm" else None
+        of_post = isinstance(node_update, PostUpdate)
+        self.node_fn = node_update.node_fn if of_post else None
+        cell = node_update.cell if of_post else None
+        self.lstm = cell if isinstance(cell, LSTMCell) else None
         self.node_update = node_update
 
     def mlps(self) -> list[MLP]:

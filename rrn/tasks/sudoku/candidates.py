@@ -7,17 +7,31 @@ answers, permuted: what augmentation has to teach the network over cells, this o
 construction. And the same weights take boards of other sizes.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rrn.compiling import xla
 from rrn.nn.aggregation import Aggregation
 from rrn.nn.graphs import EdgeValues, Graph, RegularGraph
-from rrn.nn.layers import Embedding, Linear, affine
+from rrn.nn.layers import Embedding, Linear, affine, custom_gradient
 from rrn.nn.network import RecurrentRelationalNetwork
+from rrn.nn.node_updates import NodeUpdate, PostUpdate
 from rrn.tasks.sudoku.network import Model
-from rrn.tasks.sudoku.unit_sums import BOX, CELL, COLUMN, ROW, unit_sums
+from rrn.tasks.sudoku.unit_sums import (
+    BOX,
+    CELL,
+    COLUMN,
+    ROW,
+    as_pairs,
+    as_words,
+    halves,
+    joined,
+    unit_sums,
+)
 from rrn.variables.reading import read
 from rrn.variables.sharded import known_size
 
@@ -104,8 +118,73 @@ class UnitMessages(Aggregation):
         assert isinstance(graph, RegularGraph)
         digits = round(known_size(graph.neighbours, 0) ** (1 / 3))
         height, width = BOXES[digits]
-        pairs = affine(nodes, prepared)
+        pairs = affine([nodes], prepared)
         return unit_sums(pairs, [digits, digits // height, height, digits // width, width])
+
+
+class CandidateUpdate(PostUpdate):
+    """The paper's update, with one ReLU layer and an LSTM that XLA compiles after its product.
+
+    The backward pass computes the activations again: that costs no more than to read them back.
+    """
+
+    start = NodeUpdate.start
+
+    def prepare(self, x: tf.Tensor) -> tuple[tuple, tf.Tensor]:
+        (input_terms, (kernel, bias)), message_kernel = super().prepare(x)
+        rows = tf.concat([kernel, bias[None]], axis=0)
+        pairs = tf.reshape(rows, [rows.shape[0], 2, 2, -1])  # of the gates: (i, j) and (f, o)
+        kernel = tf.reshape(tf.transpose(pairs, [0, 1, 3, 2]), rows.shape)
+        return (input_terms, kernel), message_kernel
+
+    def __call__(self, messages, x, hidden, cell) -> tuple[tf.Tensor, tf.Tensor]:
+        input_terms, kernel = x
+        z = tf.nn.relu(messages + input_terms)
+        return lstm(affine([z, hidden], kernel), cell)
+
+
+@custom_gradient
+def lstm(gates: tf.Tensor, cell: tf.Tensor):
+    """Computes (h', c') of `rrn.nn.cells.LSTMCell`.
+
+    Args:
+      gates: the pairs (i, j) of each column, then the pairs (f, o), `[rows, 4 * size]`.
+      cell: c `[rows, size]`.
+    """
+    dtype, words = gates.dtype, as_words(gates)
+    cell = tf.stop_gradient(cell)  # or a gradient tape around it makes XLA return what is between
+    hidden, after = _compiled(_lstm, dtype)(words, cell)
+
+    def gradient(to_hidden, to_after):
+        values = words, cell, after, to_hidden, to_after
+        *to_words, to_cell = _compiled(_lstm_gradients, dtype)(*values)
+        return as_pairs(to_words, dtype), to_cell
+
+    return (hidden, after), gradient
+
+
+@functools.cache
+def _compiled(function: Callable, dtype: tf.DType) -> Callable:
+    return xla(functools.partial(function, dtype))
+
+
+def _gates(words, dtype):
+    i, j, f, o = (x for word in tf.split(words, 2, axis=1) for x in halves(word, dtype))
+    return tf.sigmoid(i), tf.tanh(j), tf.sigmoid(f + 1.0), tf.sigmoid(o)
+
+
+def _lstm(dtype, words, cell):
+    i, j, f, o = _gates(words, dtype)
+    after = f * cell + i * j
+    return o * tf.tanh(after), after
+
+
+def _lstm_gradients(dtype, words, cell, after, to_hidden, to_after):
+    (i, j, f, o), tanh = _gates(words, dtype), tf.tanh(after)
+    to_after += to_hidden * o * (1.0 - tanh**2)
+    to_i, to_j = to_after * j * i * (1.0 - i), to_after * i * (1.0 - j**2)
+    to_f, to_o = to_after * cell * f * (1.0 - f), to_hidden * tanh * o * (1.0 - o)
+    return joined(to_i, to_j, dtype), joined(to_f, to_o, dtype), to_after * f
 
 
 class CandidateNetwork(tf.Module):
@@ -113,12 +192,14 @@ class CandidateNetwork(tf.Module):
 
     def __init__(self, config: Model):
         super().__init__(name="network")
+        size, dtype = config.hidden_size, config.compute_dtype
         self.rrn = RecurrentRelationalNetwork(
             input_size=config.embedding_size,
-            hidden_size=config.hidden_size,
+            hidden_size=size,
             num_hidden_layers=1,
-            message_fn=UnitMessages(config.hidden_size, config.compute_dtype),
-            compute_dtype=config.compute_dtype,
+            node_update=CandidateUpdate(3 * size, size, [size], "lstm", dtype),
+            compute_dtype=dtype,
+            message_fn=UnitMessages(size, dtype),
         )
         self.readout = Linear(config.hidden_size, 1, name="readout")
 

@@ -42,15 +42,39 @@ def unit_sums(pairs: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
 
     @custom_gradient
     def sums(pairs):
-        words = tf.bitcast(tf.reshape(pairs, [-1, pairs.shape[1] // 2, 2]), WORDS[dtype][1])
+        words = as_words(pairs)
 
         def gradient(dy):
-            to_words = tf.concat(_compiled(_gradients, dtype, *axes)(words, dy), axis=1)
-            return tf.reshape(tf.bitcast(to_words, dtype), tf.shape(pairs))
+            return as_pairs(_compiled(_gradients, dtype, *axes)(words, dy), dtype)
 
         return tf.concat(_compiled(_sums, dtype, *axes)(words), axis=1), gradient
 
     return sums(pairs)
+
+
+def as_words(pairs: tf.Tensor) -> tf.Tensor:
+    """Views pairs `[rows, columns * 2]` as words `[rows, columns]`, which copies nothing."""
+    return tf.bitcast(tf.reshape(pairs, [-1, known_size(pairs, 1) // 2, 2]), WORDS[pairs.dtype][1])
+
+
+def as_pairs(words: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:
+    """Concatenates words by columns, and views them as pairs."""
+    pairs = tf.bitcast(tf.concat(words, axis=1), dtype)
+    return tf.reshape(pairs, [-1, 2 * pairs.shape[1]])
+
+
+def halves(words: tf.Tensor, dtype: tf.DType) -> list[tf.Tensor]:
+    """Takes words apart: both numbers in float32."""
+    half, word = WORDS[dtype]
+    both = words, tf.bitwise.right_shift(words, tf.constant(8 * dtype.size, word))
+    return [tf.cast(tf.bitcast(tf.cast(x, half), dtype), tf.float32) for x in both]
+
+
+def joined(low: tf.Tensor, high: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Puts two numbers, rounded to a type, into words."""
+    half, word = WORDS[dtype]
+    low, high = (tf.cast(tf.bitcast(tf.cast(x, dtype), half), word) for x in (low, high))
+    return low | tf.bitwise.left_shift(high, tf.constant(8 * dtype.size, word))
 
 
 @functools.cache
@@ -66,8 +90,8 @@ def _compiled(function: Callable, dtype: tf.DType, *axes: int) -> Callable:
 
 def _sums(dtype, kind, values):
     (words,) = values
-    negated = _halves(words, dtype)[1]
-    others = [_halves(other, dtype)[0] for units in kind for other in _each(words, units)]
+    negated = halves(words, dtype)[1]
+    others = [halves(other, dtype)[0] for units in kind for other in _each(words, units)]
     sums = tf.add_n([tf.maximum(other, negated) for other in others])
     return tf.cast(sums - len(others) * negated, dtype)
 
@@ -75,26 +99,14 @@ def _sums(dtype, kind, values):
 def _gradients(dtype, kind, values):
     """Those to s and -r: dy where the ReLU is above zero, summed over receivers and senders."""
     words, dy = values
-    (s, negated), dy = _halves(words, dtype), tf.cast(dy, tf.float32)
+    (s, negated), dy = halves(words, dtype), tf.cast(dy, tf.float32)
     to_s = count = tf.zeros_like(s)
     for units in kind:
         for other, its_dy in zip(_each(words, units), _each(dy, units), strict=True):
-            its_s, its_negated = _halves(other, dtype)
+            its_s, its_negated = halves(other, dtype)
             to_s = tf.where(s > its_negated, to_s + its_dy, to_s)
             count = tf.where(its_s > negated, count + 1.0, count)
-    return _words(to_s, -count * dy, dtype)
-
-
-def _halves(words, dtype):
-    half, word = WORDS[dtype]
-    halves = words, tf.bitwise.right_shift(words, tf.constant(8 * dtype.size, word))
-    return [tf.cast(tf.bitcast(tf.cast(x, half), dtype), tf.float32) for x in halves]
-
-
-def _words(low, high, dtype):
-    half, word = WORDS[dtype]
-    low, high = (tf.cast(tf.bitcast(tf.cast(x, dtype), half), word) for x in (low, high))
-    return low | tf.bitwise.left_shift(high, tf.constant(8 * dtype.size, word))
+    return joined(to_s, -count * dy, dtype)
 
 
 def _each(values: tf.Tensor, units: Sequence[int]) -> Iterator[tf.Tensor]:

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.data_prep.sudoku.puzzles import UNITS
-from rrn.tasks.sudoku.candidates import NEVER, num_digits, unit_neighbours
+from rrn.nn.node_updates import PostUpdate
+from rrn.tasks.sudoku.candidates import NEVER, CandidateUpdate, num_digits, unit_neighbours
 from rrn.tasks.sudoku.network import Model
 from rrn.tasks.sudoku.task import Sudoku
 from rrn.variables.reading import reading_scope
@@ -99,6 +100,28 @@ def test_messages_and_gradients_equal_the_plain_formulation(digits, dtype, toler
 
     fast = with_gradients(lambda h: function(graph, h, function.prepare(graph)))
     for got, expected in zip(fast, with_gradients(plain), strict=True):
+        assert_close(got, expected, tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_the_update_equals_the_papers(dtype, tolerance):
+    update = CandidateUpdate(18, 6, [6], "lstm", dtype)
+    randomize(update)
+    sizes = 18, 6, 6, 6
+    values = [tf.random.stateless_normal([81, size], [0, i]) for i, size in enumerate(sizes)]
+
+    def with_gradients(kind):
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            messages, x, *state = values
+            x, kernel = kind.prepare(update, tf.cast(x, dtype))
+            messages = tf.matmul(tf.cast(messages, dtype), kernel)
+            hidden, cell = kind.__call__(update, messages, x, *state)
+            loss = tf.reduce_sum(hidden * values[-1] + cell * values[-2])
+        return hidden, cell, *tape.gradient(loss, [*values, *update.trainable_variables])
+
+    results = [with_gradients(kind) for kind in (CandidateUpdate, PostUpdate)]
+    for got, expected in zip(*results, strict=True):
         assert_close(got, expected, tolerance)
 
 
