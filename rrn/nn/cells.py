@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.nn.checks import check_shape
-from rrn.nn.layers import Linear, bias_add
+from rrn.nn.layers import Linear, bias_add, custom_gradient
 from rrn.variables.reading import read
 
 
@@ -79,15 +79,41 @@ class LSTMCell(Cell):
 
     def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tf.Tensor]:
         if state is None:
-            kernel = kernel[: -self.hidden_size]
+            kernel, c = kernel[: -self.hidden_size], []
         else:
-            x = tf.concat([tf.cast(part, kernel.dtype) for part in (x, state[0])], axis=1)
-        gates = bias_add(self.linear.product(x, kernel), bias)
-        i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
-        c = tf.sigmoid(i) * tf.tanh(j)
-        if state is not None:
-            c += tf.sigmoid(f + 1.0) * state[1]
-        return tf.sigmoid(o) * tf.tanh(c), c
+            x, c = _joined(*(tf.cast(part, kernel.dtype) for part in (x, state[0]))), [state[1]]
+        return _lstm_state(bias_add(self.linear.product(x, kernel), bias), *c)
+
+
+# With TensorFlow's own gradients, an unrolled cell would take three times as many operations to
+# trace: where a number of rows is not known, they compute shapes.
+
+
+@custom_gradient
+def _joined(x, h):
+    """`[x, h]`, of one row each."""
+    return tf.concat([x, h], axis=1), lambda d: tf.split(d, [-1, h.shape[1]], axis=1)
+
+
+@custom_gradient
+def _lstm_state(gates, *c):
+    """(h', c') of the split `gates` `[rows, 4 * size]` and, but at the first step, c."""
+    i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
+    i, j, f, o = tf.sigmoid(i), tf.tanh(j), tf.sigmoid(f + 1.0), tf.sigmoid(o)
+    new_c = i * j + f * c[0] if c else i * j
+    tanh_c = tf.tanh(new_c)
+
+    def gradient(dh, dc):
+        dc += tf.raw_ops.TanhGrad(y=tanh_c, dy=dh * o)
+        d_gates = [
+            tf.raw_ops.SigmoidGrad(y=i, dy=dc * j),
+            tf.raw_ops.TanhGrad(y=j, dy=dc * i),
+            tf.raw_ops.SigmoidGrad(y=f, dy=dc * c[0]) if c else tf.zeros_like(f),
+            tf.raw_ops.SigmoidGrad(y=o, dy=dh * tanh_c),
+        ]
+        return [tf.cast(tf.concat(d_gates, axis=-1), gates.dtype), *(dc * f for _ in c)]
+
+    return (o * tanh_c, new_c), gradient
 
 
 class GRUCell(Cell):

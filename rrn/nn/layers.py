@@ -72,18 +72,23 @@ def affine(inputs: Sequence[tf.Tensor], kernel: tf.Tensor) -> tf.Tensor:
 
 def gather(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     """Is `tf.gather` with a gradient that is added up in float32, not in bfloat16."""
-    if rows.dtype in (tf.float32, tf.float64):
-        return tf.gather(rows, indices)
+    float_type = rows.dtype in (tf.float32, tf.float64)
+    return tf.gather(rows, indices) if float_type else gather_with_dense_gradient(rows, indices)
+
+
+def gather_with_dense_gradient(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    """Is `tf.gather` with a gradient that is a tensor, added up in float32 at least."""
+    wide = rows.dtype if rows.dtype == tf.float64 else tf.float32
 
     @custom_gradient
-    def gather_low_precision(rows):
+    def gather_rows(rows):
         def gradient(dy):
-            sums = tf.math.unsorted_segment_sum(tf.cast(dy, tf.float32), indices, tf.shape(rows)[0])
+            sums = tf.math.unsorted_segment_sum(tf.cast(dy, wide), indices, tf.shape(rows)[0])
             return tf.cast(sums, rows.dtype)
 
         return tf.gather(rows, indices), gradient
 
-    return gather_low_precision(rows)
+    return gather_rows(rows)
 
 
 class Linear(tf.Module):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from rrn.nn.cells import LSTMCell
 from rrn.nn.checks import index_tensor
-from rrn.nn.layers import Embedding
+from rrn.nn.layers import Embedding, gather_with_dense_gradient
 from rrn.variables.sharded import known_size
 
 
@@ -43,14 +43,16 @@ def prefix_tree(
     num_words = tf.reduce_max(tokens) + 1
     place, first, ends = tf.zeros_like(lengths), tf.constant(0, tf.int64), tf.zeros_like(lengths)
     words, parents = [], []
-    for t in range(known_size(tokens, 1)):
-        inside = tf.where(t < lengths)[:, 0]
-        keys = tf.gather(place, inside) * num_words + tf.gather(tokens[:, t], inside)
+    for t, column in enumerate(tf.unstack(tokens, known_size(tokens, 1), axis=1)):
+        inside = tf.where(t < lengths)
+        rows = tf.squeeze(inside, 1)
+        keys = tf.gather(place, rows) * num_words + tf.gather(column, rows)
         beginnings, key_place = tf.unique(keys, out_idx=tf.int64)
-        place = tf.tensor_scatter_nd_update(place, inside[:, None], key_place)
+        place = tf.tensor_scatter_nd_update(place, inside, key_place)
         ends = tf.where(t + 1 == lengths, first + place, ends)
-        number = -(-tf.size(beginnings) // multiple) * multiple
-        beginnings = padded(beginnings, tf.size(lengths) if fixed_shapes else number)
+        if fixed_shapes or multiple > 1:
+            number = -(-tf.size(beginnings) // multiple) * multiple
+            beginnings = padded(beginnings, tf.size(lengths) if fixed_shapes else number)
         first += tf.size(beginnings, tf.int64)
         words.append(tf.cast(tf.math.floormod(beginnings, num_words), tf.int32))
         parents.append(tf.cast(beginnings // num_words, tf.int32))
@@ -58,10 +60,9 @@ def prefix_tree(
 
 
 def padded(rows: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
-    """Adds rows of zeros at the end: `[rows, ...]` to `[number, ...]`, number at least rows."""
-    missing = number - tf.shape(rows)[0]
-    longer = tf.pad(rows, [[0, missing]] + [[0, 0]] * (rows.shape.rank - 1))
-    return tf.ensure_shape(longer, [tf.get_static_value(number), *rows.shape[1:]])
+    """Adds zeros at the end: `[n]` to `[number]`, number at least n."""
+    longer = tf.concat([rows, tf.zeros([number - tf.size(rows)], rows.dtype)], 0)
+    return tf.ensure_shape(longer, [tf.get_static_value(number)])
 
 
 class SentenceEncoder(tf.Module):
@@ -89,7 +90,8 @@ class SentenceEncoder(tf.Module):
         state, levels = None, []
         for t, words in enumerate(vectors):
             if state is not None:
-                state = [tf.gather(s, tree["parents"][t - 1]) for s in state]
+                parents = tree["parents"][t - 1]
+                state = [gather_with_dense_gradient(s, parents) for s in state]
             state = self.lstm(words, state)
             levels.append(state[0])
         return tf.gather(tf.concat(levels, 0), tree["ends"])

@@ -25,7 +25,8 @@ class MovingAverages(tf.Module):
         """Moves the averages towards the variables; to be called after every update of these."""
         for average, variable in zip(shards(self.averages), shards(self.variables_), strict=True):
             with tf.device(variable.device):
-                average.assign_add((1.0 - self.decay) * (variable - average))
+                change = (1.0 - self.decay) * (variable - average)
+                average.assign_add(change, read_value=False)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:

@@ -77,15 +77,17 @@ class Muon(Optimizer):
                 moved = part.assign(self.momentum * part + gradient)
                 parts.append(gradient + self.momentum * moved)
         with tf.device(shards([variable])[0].device):
-            return tf.concat(parts, _axis(variable))
+            return parts[0] if len(parts) == 1 else tf.concat(parts, _axis(variable))
 
     def _change(self, variable, change, rate):
         """Subtracts a change and the decay from a matrix."""
         parts, axis = shards([variable]), _axis(variable)
         lengths = [known_size(part, axis) for part in parts]
-        for part, part_change in zip(parts, tf.split(change, lengths, axis), strict=True):
+        changes = [change] if len(parts) == 1 else tf.split(change, lengths, axis)
+        for part, part_change in zip(parts, changes, strict=True):
             with tf.device(part.device):
-                part.assign_sub(part_change + rate * self.weight_decay * part)
+                decay = rate * self.weight_decay * part if self.weight_decay else 0.0
+                part.assign_sub(part_change + decay, read_value=False)
 
 
 def _axis(variable):
@@ -125,11 +127,13 @@ def orthogonalized(matrices: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tens
     upright = known_size(matrices, -2) > known_size(matrices, -1)  # the smaller Gram matrix
 
     def product(a, b, **transposed):
-        return tf.cast(tf.matmul(tf.cast(a, dtype), tf.cast(b, dtype), **transposed), tf.float32)
+        return tf.cast(tf.matmul(a, b, **transposed), tf.float32)
 
     x = matrices / (tf.norm(matrices, axis=[-2, -1], keepdims=True) + 1e-7)  # none is above 1
     for _ in range(5):
-        gram = product(x, x, transpose_a=upright, transpose_b=not upright)
-        polynomial = -4.7750 * gram + 2.0315 * product(gram, gram)
-        x = 3.4445 * x + (product(x, polynomial) if upright else product(polynomial, x))
+        low = tf.cast(x, dtype)
+        gram = product(low, low, transpose_a=upright, transpose_b=not upright)
+        low_gram = tf.cast(gram, dtype)
+        polynomial = tf.cast(-4.7750 * gram + 2.0315 * product(low_gram, low_gram), dtype)
+        x = 3.4445 * x + (product(low, polynomial) if upright else product(polynomial, low))
     return x

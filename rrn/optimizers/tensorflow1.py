@@ -27,13 +27,14 @@ class Adam(Optimizer):
 
     def apply(self, gradients, rate, update) -> None:
         t = tf.cast(update + 1, tf.float32)
+        powers = tf.pow(self.beta_1, t), tf.pow(self.beta_2, t)
         for variable, m, v, gradient in self._each(gradients, self.m, self.v):
             tf.raw_ops.ResourceApplyAdam(
                 var=variable.handle,
                 m=m.handle,
                 v=v.handle,
-                beta1_power=tf.pow(self.beta_1, t),
-                beta2_power=tf.pow(self.beta_2, t),
+                beta1_power=powers[0],
+                beta2_power=powers[1],
                 lr=rate,
                 beta1=self.beta_1,
                 beta2=self.beta_2,

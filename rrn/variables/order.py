@@ -26,7 +26,10 @@ def keep_order() -> None:
     It holds for what is traced afterwards, and costs up to 2 % of the time of an update.
     """
     tf.config.experimental.enable_op_determinism()
-    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
+    tf.config.optimizer.set_experimental_options(
+        # The second is for GPUs; on a CPU it takes time alone.
+        {"arithmetic_optimization": False, "layout_optimizer": False}
+    )
     space = backprop._default_vspace._replace(aggregate_fn=_add_gradients)
     pywrap_tfe.TFE_Py_RegisterVSpace(space)
 

@@ -84,6 +84,10 @@ TASK_KINDS = {
 }
 KINDS = tuple({id(kind): kind for kinds in TASK_KINDS.values() for kind in kinds}.values())
 MOST_THINGS = max(kind.permutations.shape[1] for kind in KINDS)
+# Those of all kinds one after the other, padded with zeros: `[permutations, MOST_THINGS]`
+PERMUTATIONS = np.concatenate(
+    [np.pad(p, [(0, 0), (0, MOST_THINGS - p.shape[1])]) for _, p in KINDS]
+).astype(np.int32)
 
 
 class Name(NamedTuple):
@@ -117,13 +121,18 @@ def read(words: Sequence[str], task: int) -> list[str | Name]:
     return found
 
 
+@functools.cache
+def _replacements(kind: int, things: tuple[int, ...]) -> set[tuple[int, ...]]:
+    """What some things of a kind may become together."""
+    return {tuple(row) for row in KINDS[kind].permutations[:, things].tolist()}
+
+
 def permuted(names: Sequence[Name]) -> list[tuple[int, ...]]:
     """Lists the things that may together replace some names, for each way to permute them."""
     ways = [{}]
     for kind in {name.kind for name in names}:
         gaps = [gap for gap, name in enumerate(names) if name.kind == kind]
-        permutations = KINDS[kind].permutations
-        own = {tuple(row[names[gap].thing] for gap in gaps) for row in permutations}
+        own = _replacements(kind, tuple(names[gap].thing for gap in gaps))
         ways = [{**way, **dict(zip(gaps, new, strict=True))} for way in ways for new in own]
     return [tuple(way[gap] for gap in range(len(names))) for way in ways]
 
@@ -185,7 +194,10 @@ class Texts:
           new: the thing that replaces each one, from `draw_things`, `[n, kinds, things]`.
         """
         at = tf.stack([tf.cast(tasks, tf.int32), tf.cast(numbers, tf.int32)], axis=1)
-        gaps = tf.gather_nd(new, tf.gather_nd(self.names_of, at), batch_dims=1)
+        kinds, own = tf.unstack(tf.gather_nd(self.names_of, at), axis=-1)
+        # By one index: with `batch_dims` it would take many operations.
+        index = tf.range(tf.size(numbers))[:, None] * len(KINDS) + kinds
+        gaps = tf.gather(tf.reshape(new, [-1]), index * MOST_THINGS + own)
         template = tf.gather_nd(self.template_of, at)
         return tf.gather_nd(self.sentence_of, tf.concat([template[:, None], gaps], axis=1))
 
@@ -270,9 +282,6 @@ def _tasks_of(texts, tasks, number):
 
 def draw_things(random: ExampleRandom) -> tf.Tensor:
     """Draws the thing that replaces each one, integers `[examples, kinds, MOST_THINGS]`."""
-    draws, new = random.uniform([len(KINDS)], SALT), []
-    for (_, permutations), draw in zip(KINDS, tf.unstack(draws, axis=1), strict=True):
-        number, size = permutations.shape
-        drawn = tf.gather(tf.constant(permutations, tf.int32), tf.cast(draw * number, tf.int32))
-        new.append(tf.pad(drawn, [[0, 0], [0, MOST_THINGS - size]]))
-    return tf.stack(new, axis=1)
+    counts = np.array([len(kind.permutations) for kind in KINDS])
+    drawn = tf.cast(random.uniform([len(KINDS)], SALT) * counts.astype(np.float32), tf.int32)
+    return tf.gather(PERMUTATIONS, drawn + (np.cumsum(counts) - counts).astype(np.int32))

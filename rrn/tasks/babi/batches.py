@@ -93,7 +93,7 @@ class Batches:
     ) -> Batch:
         """Makes a batch; see `rrn.tasks.babi.task.Babi.make_batch`."""
         first_fact, sizes = last_facts(arrays, examples, max_facts)
-        largest, ends = [max_facts], [sizes.shape[0]]  # XLA compiles again for other shapes
+        largest, ends = [max_facts], None  # XLA compiles again for other shapes
         if not fixed_shapes:
             largest = self.boundaries(max_facts)
             ends = bucket_ends(sizes, largest, SHARES if training else None)
@@ -177,21 +177,31 @@ def bucket_ends(sizes: tf.Tensor, largest: Sequence[int], shares: int | None) ->
 
 
 def lay_out(
-    sizes: tf.Tensor, largest: Sequence[int], ends: tf.Tensor | Sequence[int | None]
+    sizes: tf.Tensor, largest: Sequence[int], ends: tf.Tensor | None
 ) -> tuple[tuple[tf.Tensor, ...], tf.Tensor, tf.Tensor]:
     """Gives every question of a bucket as many nodes as the bucket's largest has.
+
+    Args:
+      ends: where each bucket ends among the questions; None for a single bucket.
 
     Returns:
       (each bucket's mask `[questions, nodes of each]`, each node's question `[nodes]`, its position
       among the question's nodes `[nodes]`).
     """
+    questions, number = tf.range(tf.size(sizes)), len(largest)
+    counts = [tf.size(sizes)] if ends is None else tf.concat([ends[:1], ends[1:] - ends[:-1]], 0)
+    buckets = zip(
+        largest,
+        tf.split(questions, counts, num=number),
+        tf.split(sizes, counts, num=number),
+        strict=True,
+    )
     masks, owners, positions = [], [], []
-    for bucket, size in enumerate(largest):
-        rows = slice(ends[bucket - 1] if bucket else 0, ends[bucket])
-        masks.append(tf.cast(tf.range(size) < sizes[rows, None], tf.float32))
-        owner = tf.range(tf.size(sizes))[rows]
-        owners.append(tf.repeat(owner, size))
-        positions.append(tf.tile(tf.range(size), [tf.size(owner)]))
+    for largest_size, own, own_sizes in buckets:
+        position = tf.range(largest_size)[None]
+        masks.append(tf.cast(position < own_sizes[:, None], tf.float32))
+        owners.append(tf.reshape(own[:, None] + tf.zeros_like(position), [-1]))
+        positions.append(tf.reshape(tf.zeros_like(own)[:, None] + position, [-1]))
     return tuple(masks), tf.concat(owners, 0), tf.concat(positions, 0)  # a list would be stacked
 
 

@@ -99,7 +99,7 @@ def test_buckets_end_where_questions_become_longer_or_a_share_of_the_batch_befor
 
 
 def test_every_question_of_a_bucket_has_as_many_nodes():
-    masks, owners, places = lay_out(tf.constant([1, 1, 2]), [1, 3], [1, 3])
+    masks, owners, places = lay_out(tf.constant([1, 1, 2]), [1, 3], tf.constant([1, 3]))
     assert [mask.numpy().tolist() for mask in masks] == [[[1]], [[1, 0, 0], [1, 1, 0]]]
     assert owners.numpy().tolist() == [0, 1, 1, 1, 2, 2, 2]
     assert places.numpy().tolist() == [0, 0, 1, 2, 0, 1, 2]
