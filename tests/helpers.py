@@ -16,7 +16,7 @@ from rrn.nn.layers import Embedding, Linear
 from rrn.tasks import create_task
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.task import Task
-from rrn.training.step import Trainer
+from rrn.training.step import Trainer, average, run_tower
 from rrn.variables.random import ExampleRandom
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def load_config(file, variant=""):
 
 # What takes long to trace or to compute, and makes no difference to which stage trains what: field
 # of `model`, or a stage's option -> the most of it. VGG19 needs gigabytes in its own width.
-MOST = {"num_steps": 1, "num_parts": 1, "width": 4, "hidden_size": 8, "max_facts": 8}
+MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_facts": 8}
 
 
 def shrink(config):
@@ -217,3 +217,9 @@ def parse_tf_config(text):
     """The cluster of an environment's TF_CONFIG."""
     with mock.patch.dict(os.environ, TF_CONFIG=text):
         return find_cluster(None)
+
+
+def averaged(trainer, stage, batches):
+    """What `average` makes of a batch on each of a trainer's towers."""
+    towers = [run_tower(trainer, stage, number, batch) for number, batch in enumerate(batches)]
+    return average(stage, towers, [tf.size(batch["rows"]) for batch in batches])

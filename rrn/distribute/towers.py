@@ -147,7 +147,17 @@ def tower_gradients(
             _add_encoder_part(encoder_tape, flat, own, *part)
             for own, part in zip(variables, parts, strict=True)
         ]
+    if tower.compiled:  # what follows is compiled, too: with known shapes, and none is sparse
+        pairs = zip(gradients, variables, strict=True)
+        gradients = [[_dense(*pair) for pair in zip(*own, strict=True)] for own in pairs]
     return TowerResult(losses, gradients, aux)
+
+
+def _dense(gradient, variable):
+    if gradient is None:
+        return None
+    with tf.device(gradient.device):
+        return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
 
 
 def _add_encoder_part(tape, encodings, variables, gradients, encoding_gradients):

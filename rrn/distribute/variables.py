@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ class Placement:
     """Which device holds which part of which variable.
 
     Attributes:
-      variables: names and sizes, in the order of creation.
-      plan: for each variable its shards, in order along its axis.
+      variables: names and sizes, in the order of creation; empty if `plan` is.
+      plan: for each variable its shards, in order along its axis; empty if all are whole on the
+        first server.
     """
 
     variables: list[VariableSize]
@@ -29,7 +31,7 @@ class Placement:
 
     def scope(self) -> contextlib.AbstractContextManager:
         """Makes a scope in which the planned variables are created, once, on their devices."""
-        plans = iter(self.plan)
+        plans = iter(self.plan) if self.plan else itertools.repeat([Shard(0, 0, 0, 0)])
 
         def create(
             next_creator, initial_value: tf.Tensor | Callable[[], tf.Tensor], name=None, **options
@@ -38,13 +40,16 @@ class Placement:
             value = tf.convert_to_tensor(value, options.get("dtype"))
             plan = next(plans)
 
-            def create_shard(shard, name):
-                with tf.device(self.servers[shard.server]):
-                    return next_creator(initial_value=_cut(value, shard), name=name, **options)
+            def create_on(server, value, name):
+                with tf.device(self.servers[server]):
+                    return next_creator(initial_value=value, name=name, **options)
 
             if len(plan) == 1:
-                return create_shard(plan[0], name)
-            parts = [create_shard(shard, f"{name}/part_{i}") for i, shard in enumerate(plan)]
+                return create_on(plan[0].server, value, name)
+            parts = [
+                create_on(shard.server, _cut(value, shard), f"{name}/part_{i}")
+                for i, shard in enumerate(plan)
+            ]
             full_name = parts[0].name.removesuffix("/part_0:0")
             return ShardedVariable(parts, full_name, plan[0].axis)
 
@@ -52,8 +57,6 @@ class Placement:
 
 
 def _cut(value, shard):
-    if not value.shape.rank:
-        return value
     return tf.gather(value, tf.range(shard.first, shard.first + shard.length), axis=shard.axis)
 
 
@@ -80,9 +83,11 @@ def plan_placement(
     if policy == "auto":
         alone = len(devices) == 1 and "GPU" in devices[0] and not servers
         policy = "first_device" if alone else "cpu"
+    if policy == "cpu":
+        return Placement([], list(servers) or [CPU], [])
     if policy == "first_device" and servers:
         raise ValueError("policy first_device has no use for parameter servers: ps=0")
-    if policy not in ("cpu", "first_device") and not servers:
+    if policy != "first_device" and not servers:
         raise ValueError(
             f"policy {policy} needs parameter servers: --local_cluster=ps=N,worker=M or TF_CONFIG"
         )
@@ -94,7 +99,7 @@ def plan_placement(
             [shard._replace(server=int(cpu)) for shard in shards_]
             for shards_, cpu in zip(plan, on_cpu, strict=True)
         ]
-    return Placement(variables, list(servers) or [CPU], plan)
+    return Placement(variables, list(servers), plan)
 
 
 def _measure(create, pinned):

@@ -11,6 +11,7 @@ word for word; read that page first. Here it is the same with fewer operations:
 This is of the default parts; any module may be the message function and the node update.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -178,15 +179,15 @@ class RecurrentRelationalNetwork(tf.Module):
             right = "a function (shape, step, part) that returns draws in [0, 1)"
             raise ValueError(f"{name}={got} needs uniform, {right}, got None")
         x = self.input_fn(tf.convert_to_tensor(features))
-        constants = self._prepare(graph, x, edges, globals_)
+        with checked_reads(NAME):  # the messages' part, the kernel that then multiplies them, x's
+            for_nodes, kernel = self.node_update.prepare(tf.cast(x, self.node_update.input_dtype))
+            prepared, kernel = self.message_fn.prepare_followed(kernel, graph, edges, globals_)
+        constants = prepared, kernel, for_nodes
         hidden, carried = x, self._first_state(x)
         if state is not None:
             hidden, carried = _resumed(graph, state, hidden, carried)
         modules = self.message_fn, self.node_update
-
-        def advance(hidden, carried, constants, edge_weights=None, first=False):
-            return self._step(graph, hidden, carried, constants, edge_weights, first)
-
+        advance = functools.partial(self._step, graph)
         if is_compiling() and num_steps > UNROLLED_STEPS and not drops:
             values = values_of(variable for module in modules for variable in module.variables)
             states, carried = _looped(advance, num_steps, hidden, carried, constants, values)
@@ -213,14 +214,7 @@ class RecurrentRelationalNetwork(tf.Module):
             hidden, cell = self.node_update.initial_state(x)
         return tf.cast(hidden, tf.float32), cell
 
-    def _prepare(self, graph, x, edges, globals_):
-        """(the messages' part, the kernel by which messages are then multiplied, x's part)."""
-        with checked_reads(NAME):
-            x, kernel = self.node_update.prepare(tf.cast(x, self.node_update.input_dtype))
-            messages, kernel = self.message_fn.prepare_followed(kernel, graph, edges, globals_)
-        return messages, kernel, x
-
-    def _step(self, graph, hidden, carried, constants, edge_weights, first):
+    def _step(self, graph, hidden, carried, constants, edge_weights=None, first=False):
         """The node update's new (h, c), of the h of the messages and its own (h, c)."""
         prepared, kernel, x = constants
         with checked_reads(NAME):

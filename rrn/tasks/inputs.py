@@ -48,11 +48,15 @@ class Groups:
         self._starts = tf.constant(np.cumsum(counts) - counts, tf.int32)
         self._order = tf.constant(np.argsort(groups, kind="stable"), tf.int32)
 
-    def draw(self, shares: Mapping[int, float], seed: Seed, batch_size: int) -> tf.Tensor:
-        """Draws a group by its share, then one of its examples uniformly: ids `[batch_size]`."""
-        ends = np.cumsum([shares[number] for number in self.numbers])
+    def draw(self, shares: Sequence[float] | tf.Tensor, seed: Seed, batch_size: int) -> tf.Tensor:
+        """Draws a group by its share, then one of its examples uniformly: ids `[batch_size]`.
+
+        Args:
+          shares: those of the groups, `[groups]`.
+        """
+        ends = tf.cumsum(tf.convert_to_tensor(shares, tf.float64))
         draws = uniform(seed, [2, batch_size], dtype=tf.float64)
-        group = tf.searchsorted(tf.constant(ends[:-1]), draws[0] * ends[-1], side="right")
+        group = tf.searchsorted(ends[:-1], draws[0] * ends[-1], side="right")
         index = tf.cast(draws[1] * tf.gather(self._counts, group), tf.int32)
         return tf.gather(self._order, tf.gather(self._starts, group) + index)
 
@@ -67,7 +71,7 @@ def training_inputs(
     stream: int | tf.Tensor = 0,
     cpus: Sequence[str] | None = None,
     groups: Groups | None = None,
-    shares: Mapping[int, float] | None = None,
+    shares: Sequence[float] | tf.Tensor | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[tf.data.Dataset]:
     """Makes the input pipelines of a training.
@@ -79,8 +83,8 @@ def training_inputs(
       stream: batches of different streams are drawn independently, 0 for the usual ones and others
         for workers that update by themselves.
       cpus: where each data set runs; None for this process.
-      groups, shares: the split's groups, and each one's share of the batch; None for the task's
-        own way to draw examples.
+      groups, shares: the split's groups, and each one's share of the batch `[groups]`; None for the
+        task's own way to draw examples.
       options: further arguments of the task's `make_batch`.
 
     Returns:
@@ -99,7 +103,7 @@ def training_inputs(
         if not isinstance(stream, int) or stream:
             update_seed = fold_in(update_seed, stream)
         own_seed = fold_in(update_seed, 0)
-        if groups and shares:
+        if groups and shares is not None:
             examples = groups.draw(shares, own_seed, batch_size)
         else:
             examples = task.draw_examples(arrays, own_seed, batch_size)

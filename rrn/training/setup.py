@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ from rrn.files.data import PreparedData, read_prepared
 from rrn.files.weights import model_variables
 from rrn.models import describe
 from rrn.tasks import create_report, create_task, find_task
-from rrn.tasks.inputs import training_inputs
+from rrn.tasks.inputs import Groups, training_inputs
 from rrn.tasks.report import Report
 from rrn.tasks.task import Arrays, Task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine
 from rrn.training.request import Request
-from rrn.training.stages import Stage
-from rrn.training.state import Specs
 from rrn.training.step import Trainer
 from rrn.training.workdir import Workdir
 from rrn.variables.reading import Variable
@@ -57,6 +55,8 @@ class Setup:
     placement: Placement
     task: Task
     report: Report
+
+    _traced: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def workdir(self) -> Workdir:
@@ -102,30 +102,47 @@ class Setup:
         self.data.check_compatible(self.evaluation_data)
         return self.arrays(self.evaluation_data, self.request.config.evaluate.split)
 
-    def inputs(self, arrays: Arrays, num_done: int = 0, **settings: Any) -> list[tf.data.Dataset]:
-        """Makes each device's data set from update `num_done` on; see `training_inputs`."""
-        config, machines = self.request.config, self.machines
+    @functools.cached_property
+    def training_arrays(self) -> Arrays:
+        """The training split's; see `arrays`."""
+        return self.arrays(self.data, "train")
+
+    def inputs(
+        self,
+        num_done: int,
+        groups: Groups | None = None,
+        shares: Sequence[float] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> list[tf.data.Dataset]:
+        """Makes each device's data set from update `num_done` on; see `training_inputs`.
+
+        They are traced once for all updates and shares, except on other machines.
+        """
+        config, machines, key = self.request.config, self.machines, (str(options), groups)
         sizes = config.train.batch_size, len(machines.devices)
-        args = self.task, arrays, *sizes, config.seed, num_done
-        return training_inputs(*args, cpus=machines.cpus, **settings)
+        args = self.task, self.training_arrays, *sizes, config.seed
+        settings = {"cpus": machines.cpus, "groups": groups, "options": options}
+        make = functools.partial(training_inputs, *args, **settings)
+        if not machines.cpus:
+            make = self._traced.setdefault(key, tf.function(make, autograph=False))
+        first_update = tf.constant(num_done, tf.int64)
+        return make(
+            first_update, shares=None if shares is None else tf.constant(shares, tf.float64)
+        )
 
     def towers(self, devices: Sequence[str]) -> list[Tower]:
         """Makes a tower on each device."""
         itself, compiled = _encodes_itself(self.request.config), self.machines.compiled
         return make_towers(devices, self.task.network, self.task.encoder, itself, compiled)
 
-    def trainer(self, arrays: Arrays, num_done: int = 0) -> Trainer:
+    def trainer(self, num_done: int = 0) -> Trainer:
         """Makes the trainer of what follows the first `num_done` updates; see `Trainer`."""
-        known = {}  # stages with the same options have batches of the same shapes
 
-        def specs(stage: Stage) -> Specs:
-            if (options := str(stage.batch_options)) not in known:
-                inputs = self.inputs(arrays, options=stage.batch_options)
-                known[options] = [dataset.element_spec for dataset in inputs]
-            return known[options]
+        def specs(**settings) -> Any:
+            return [dataset.element_spec for dataset in self.inputs(num_done, **settings)]
 
         train, towers = self.request.config.train, self.towers(self.machines.devices)
-        return Trainer(self.task, train, towers, specs, arrays, num_done)
+        return Trainer(self.task, train, towers, specs, self.training_arrays, num_done)
 
     def evaluator(self, arrays: Arrays, num_examples: int) -> Evaluator:
         """Makes what evaluates the model on some of the examples, all of them if it is 0."""

@@ -61,8 +61,8 @@ class Stage:
     """Objectives that are trained on the same batches, after `first` updates of other stages.
 
     Raises:
-      ValueError: an option that the task does not take, an optimizer that does not fit its
-        variables, two objectives that train one variable, or see `Objective`.
+      ValueError: an option that the task does not take, two objectives that train one variable, or
+        see `Objective`.
     """
 
     def __init__(self, settings: config.Stage, first: int, task: Task):
@@ -77,16 +77,22 @@ class Stage:
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"only one objective can train {', '.join(twice)}")
-        self.create_optimizers()  # raises what is wrong with them before any update
 
     @property
     def trains(self) -> tuple:
-        """Which losses train which modules."""
-        return tuple((o.config.loss, o.config.modules) for o in self.objectives)
+        """Which losses train which modules, and by which optimizers."""
+        return tuple((o.loss, o.config.modules, o.config.optimizer) for o in self.objectives)
 
     def create_optimizers(self) -> list[Optimizer]:
-        """Creates each objective's optimizer, with new slots."""
-        return [create_optimizer(o.config.optimizer, o.variables_) for o in self.objectives]
+        """Creates each objective's optimizer, with new slots.
+
+        Raises:
+          ValueError: an optimizer that does not fit its variables.
+        """
+        try:
+            return [create_optimizer(o.config.optimizer, o.variables_) for o in self.objectives]
+        except ValueError as error:
+            raise ValueError(f"stage {self.name}: {error}") from None
 
     def trained(self) -> list[Variable]:
         """Lists the variables that the stage changes, whole."""

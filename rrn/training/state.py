@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.config import Train
-from rrn.distribute.devices import cpu_beside
+from rrn.distribute.devices import CPU, cpu_beside
 from rrn.distribute.towers import Tower
 from rrn.files.weights import model_variables
 from rrn.optimizers import MovingAverages
@@ -29,7 +29,7 @@ class TrainingState(tf.Module):
 
     Args:
       towers: where and how the towers run; a device's name for `Tower(device)`.
-      batch_specs: the batches' specs, or a function: stage -> its batches' specs.
+      batch_specs: the batches' specs, or a function from a stage's `input_settings` to them.
       arrays: the training split's tensors, which sampling by error needs.
       first_update: the number of updates that were made before.
 
@@ -44,7 +44,7 @@ class TrainingState(tf.Module):
         task: Task,
         config: Train,
         towers: Sequence[Tower | str],
-        batch_specs: Specs | Callable[[Stage], Specs],
+        batch_specs: Specs | Callable[..., Specs],
         arrays: Arrays | None = None,
         first_update: int = 0,
     ):
@@ -53,7 +53,7 @@ class TrainingState(tf.Module):
         self.towers = [Tower(tower) if isinstance(tower, str) else tower for tower in towers]
         self.model_variables = model_variables(task)
         self.plan = Plan(config, task)
-        self.batch_specs = batch_specs if callable(batch_specs) else lambda _: batch_specs
+        self._batch_specs = batch_specs
         self.averages = None
         if config.ema_decay:
             self.averages = MovingAverages(self.model_variables, config.ema_decay)
@@ -61,33 +61,54 @@ class TrainingState(tf.Module):
         with tf.device(cpu_beside(shards(self.model_variables)[0].device)):
             first = tf.constant(first_update, tf.int64)
             self.update = tf.Variable(first, trainable=False, name="update")
-        self.carried = None
-        if carrying := [stage for stage in self.plan.stages if stage.segments]:
-            devices, specs = [tower.device for tower in self.towers], self.batch_specs(carrying[0])
-            self.carried = CarriedBatch(task, config.batch_size, devices, specs)
-        self.sampler = None
+        self.sampler = self.carried = None
         if any(stage.error_share > 0 for stage in self.plan.stages):
             assert arrays is not None
             self.sampler = Sampler(task, arrays)
+        if carrying := [stage for stage in self.plan.stages if stage.segments]:
+            devices, specs = [tower.device for tower in self.towers], self.batch_specs(carrying[0])
+            self.carried = CarriedBatch(task, config.batch_size, devices, specs)
+        self.begin_stage()
+
+    def batch_specs(self, stage: Stage) -> Specs:
+        """The specs of a stage's batches, one for each device."""
+        given = self._batch_specs
+        return given(**self.input_settings(stage)) if callable(given) else given
 
     def begin_stage(self) -> None:
-        """Creates the optimizers of the stage that the update belongs to, if it has none yet."""
+        """Creates the optimizers of the stage that the update belongs to."""
         self.stage = self.plan.stage(int(self.update))
+        self.after_towers = self._tower_of_changes()
         self.optimizers = self.stage.create_optimizers()
         self._finite = tf.function(self._are_finite, autograph=False)
 
-    def shares(self) -> dict[int, float] | None:
+    def _tower_of_changes(self):
+        """Where what follows the towers runs.
+
+        XLA compiles it, as it compiles the towers, if one device of their kind holds all variables
+        that change.
+        """
+        changed = shards(self.stage.trained())
+        changed += shards(self.model_variables) if self.averages else []
+        devices, tower = {variable.device for variable in changed}, self.towers[0]
+        alike = all(("GPU" in device) == ("GPU" in tower.device) for device in devices)
+        compiled = tower.compiled and alike and len(devices) == 1
+        return Tower(devices.pop() if compiled else CPU, compiled=compiled)
+
+    def shares(self, stage: Stage | None = None) -> dict[int, float] | None:
         """Computes each group's share of the next batches; None: the task draws in its own way."""
-        stage = self.plan.stage(int(self.update))
+        stage = stage or self.plan.stage(int(self.update))
         if self.sampler is None or not stage.error_share:
             return None
         return self.sampler.shares(stage.error_share, stage.error_power)
 
-    def input_settings(self) -> dict[str, Any]:
-        """Says how the next batches are made: further arguments of `training_inputs`."""
-        options, shares = self.plan.stage(int(self.update)).batch_options, self.shares()
-        groups = self.sampler.groups if self.sampler and shares else None
-        return {"groups": groups, "shares": shares, "options": options}
+    def input_settings(self, stage: Stage | None = None) -> dict[str, Any]:
+        """Says how the next batches, or a stage's, are made: arguments of `training_inputs`."""
+        stage = stage or self.plan.stage(int(self.update))
+        settings: dict[str, Any] = {"options": stage.batch_options}
+        if self.sampler and (shares := self.shares(stage)):
+            settings.update(groups=self.sampler.groups, shares=[*shares.values()])
+        return settings
 
     def not_finite(self) -> list[str]:
         """Lists the weights, slots and averages that hold numbers which are not finite."""

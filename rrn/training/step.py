@@ -14,57 +14,43 @@ are name -> (sum, count).
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from rrn.compiling import run_compiled
-from rrn.config import Train
 from rrn.distribute.devices import CPU
 from rrn.distribute.gradients import average_gradients
-from rrn.distribute.towers import Tower, TowerResult, tower_gradients
+from rrn.distribute.towers import TowerResult, tower_gradients
 from rrn.optimizers import clip_by_global_norm
 from rrn.optimizers.optimizer import Gradient
-from rrn.tasks.task import Arrays, Batch, Pair, Task
+from rrn.tasks.task import Batch, Pair
 from rrn.training.stages import Objective, Stage
-from rrn.training.state import Specs, TrainingState
+from rrn.training.state import TrainingState
 from rrn.variables.order import add_in_order
 from rrn.variables.random import ExampleRandom
 from rrn.variables.reading import shards
 from rrn.variables.recorder import tower_scope
 
 
-def update(
-    state: TrainingState, compiled_on: str | None, batches: Sequence[Batch]
-) -> tuple[dict[str, Pair], tf.Tensor]:
+def update(state: TrainingState, batches: Sequence[Batch]) -> tuple[dict[str, Pair], tf.Tensor]:
     """Makes one update of the state's stage, of a batch for each device.
-
-    Args:
-      compiled_on: see `update_device`.
 
     Returns:
       (metrics with the losses, whether losses and gradients are finite).
     """
-    towers, counts = run_towers(state, state.stage, batches)
+    towers, counts = [], [tf.size(batch["rows"]) for batch in batches]
+    for number, batch in enumerate(batches):
+        towers.append(run_tower(state, state.stage, number, batch))
     number = state.update.read_value()
 
-    def change_variables():
+    def change_variables(_):
         losses, gradients, metrics = average(state.stage, towers, counts)
         scalars, finite = apply(state, losses, gradients, number)
         return {**scalars, **metrics}, finite
 
-    with tf.device(compiled_on or CPU):
-        results = run_compiled(change_variables) if compiled_on else change_variables()
+    results = state.after_towers.run(change_variables)
     state.update.assign_add(1)
     return results
-
-
-def run_towers(
-    state: TrainingState, stage: Stage, batches: Sequence[Batch]
-) -> tuple[list[TowerResult], list[tf.Tensor]]:
-    """Runs every tower; returns their results and numbers of examples."""
-    towers = [run_tower(state, stage, number, batch) for number, batch in enumerate(batches)]
-    return towers, [tf.size(batch["rows"]) for batch in batches]
 
 
 def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> TowerResult:
@@ -95,18 +81,7 @@ def run_tower(state: TrainingState, stage: Stage, number: int, batch: Batch) -> 
     if carried:  # here, since a compiled tower changes no variable
         with tf.device(tower.device):
             carried.put(number, batch, *kept)
-    gradients = result.gradients
-    if tower.compiled:  # what follows is compiled, too: with known shapes, and none is sparse
-        pairs = zip(gradients, variables, strict=True)
-        gradients = [[_dense(*pair) for pair in zip(*own, strict=True)] for own in pairs]
-    return TowerResult(result.losses, gradients, metrics)
-
-
-def _dense(gradient, variable):
-    if gradient is None:
-        return None
-    with tf.device(gradient.device):
-        return tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+    return TowerResult(result.losses, result.gradients, metrics)
 
 
 def _own_metrics(stage, task, metrics):
@@ -187,65 +162,46 @@ def apply(
     return scalars, tf.reduce_all(finite)
 
 
-def update_device(state: TrainingState) -> str | None:
-    """Finds the device on which XLA compiles what follows the towers; None if it does not.
-
-    That is the one that holds all variables that change, if it is of the towers' kind.
-    """
-    changed = shards(state.stage.trained())
-    changed += shards(state.model_variables) if state.averages else []
-    devices, tower = {variable.device for variable in changed}, state.towers[0]
-    alike = all(("GPU" in device) == ("GPU" in tower.device) for device in devices)
-    return devices.pop() if tower.compiled and len(devices) == 1 and alike else None
-
-
 class Trainer(TrainingState):
     """Makes updates of a `TrainingState`, of one stage after the other.
 
-    The first stage is traced now, and every other when it begins. Here all losses are checked.
+    The first stage is traced when it is made, and every other when it begins. With the first one
+    all stages are checked.
 
     Raises:
       ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
         its modules.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        config: Train,
-        towers: Sequence[Tower | str],
-        batch_specs: Specs | Callable[[Stage], Specs],
-        arrays: Arrays | None = None,
-        first_update: int = 0,
-    ):
-        super().__init__(task, config, towers, batch_specs, arrays, first_update)
-        self.begin_stage()
-        checked = {self.stage.trains}
-        for stage in self.plan.stages:
-            if stage.trains not in checked:
-                self._check(stage)
-                checked.add(stage.trains)
-
-    def _check(self, stage):
-        """Traces the losses and gradients of one tower, which finds what is wrong with them."""
-
-        def losses_and_gradients(batch):
-            return average(stage, *run_towers(self, stage, [batch]))[0]
-
-        spec = self.batch_specs(stage)[0]
-        tf.function(losses_and_gradients, autograph=False).get_concrete_function(spec)
-
     def begin_stage(self) -> None:
         """Creates slots for the stage that the update belongs to and traces it, if it is new."""
-        if getattr(self, "stage", None) is self.plan.stage(int(self.update)):
+        before = getattr(self, "stage", None)
+        if before is self.plan.stage(int(self.update)):
             return
         super().begin_stage()
         specs = tuple(self.batch_specs(self.stage))
         # Without AutoGraph, which would change what errors say.
-        one = functools.partial(update, self, update_device(self))
+        one = functools.partial(update, self)
         self._one = tf.function(one, input_signature=[specs], autograph=False)
         self.traced = self._one.get_concrete_function()
-        self._several = tf.function(self._make_several)
+        self._several = tf.function(self._make_several, autograph=False)
+        if before is None:
+            self._check_others()
+
+    def _check_others(self):
+        """Traces what other stages train on one tower, which finds what is wrong with it."""
+        checked = {self.stage.trains}
+        for stage in self.plan.stages:
+            if stage.trains not in checked:
+                checked.add(stage.trains)
+                stage.create_optimizers()
+
+                def losses(batch, stage=stage):
+                    towers = [run_tower(self, stage, 0, batch)]
+                    return average(stage, towers, [tf.size(batch["rows"])])[0]
+
+                spec = self.batch_specs(stage)[0]
+                tf.function(losses, autograph=False).get_concrete_function(spec)
 
     def update_once(self, batches: Sequence[Batch]) -> tuple[dict[str, Pair], tf.Tensor]:
         """Makes one update, of a batch for each device; see `update`."""
@@ -265,14 +221,18 @@ class Trainer(TrainingState):
         return self._several(iterators, num_updates)
 
     def _make_several(self, iterators, num_updates):
+        def one_more(done, totals, bad_update):
+            update = self.update.read_value()
+            metrics, finite = self._one(tuple(next(i) for i in iterators))
+            totals = tf.nest.map_structure(tf.add, totals, metrics)
+            return done + 1, totals, tf.where(finite | (bad_update >= 0), bad_update, update)
+
         with tf.device(CPU):
             specs, _ = self.traced.structured_outputs
             totals = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)
-            bad_update = tf.constant(-1, tf.int64)
-            for _ in tf.range(num_updates):
-                update = self.update.read_value()
-                metrics, finite = self._one(tuple(next(i) for i in iterators))
-                totals = tf.nest.map_structure(tf.add, totals, metrics)
-                bad_update = tf.where(finite | (bad_update >= 0), bad_update, update)
+            begin = tf.constant(0), totals, tf.constant(-1, tf.int64)
+            _, totals, bad_update = tf.while_loop(
+                lambda done, *_: done < num_updates, one_more, begin
+            )
             means = {name: s / n for name, (s, n) in totals.items()}
             return means, bad_update

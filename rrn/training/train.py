@@ -13,7 +13,6 @@ from rrn.compiling import refusals
 from rrn.distribute.variables import format_hidden, format_variables, list_variables
 from rrn.files.weights import Weights, assign_weights, read_weights, save_weights
 from rrn.models import saved_data
-from rrn.tasks.task import Arrays
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.evaluate import evaluate_weights
 from rrn.training.evaluation import Evaluator
@@ -46,55 +45,53 @@ def train(request: Request) -> None:
         if request.restart and (folder := workdir.set_aside()):
             print(f"the run that was in {workdir.path} is now in {folder}")
         workdir.check({"data_sha256": data.digest, **request.fields})
-        machines = make_machines(request)
+        machines, config = make_machines(request), request.config
+        every = config.train.checkpoint_every_updates, config.train.checkpoint_every_seconds
         with machines.ready():
-            status = _train(set_up(request, machines, data, evaluation_data), weights)
-    if status:
-        raise SystemExit(status)
+            setup = set_up(request, machines, data, evaluation_data)
+            checkpoints = Checkpoints(workdir / "checkpoints", *every, machines.writer)
+            num_done = checkpoints.latest_update()
+            # Before the trainer is made: EMA weights begin with what it finds.
+            begin_with(setup, weights, checkpoints)
+            with recording() as towers:
+                trainer = setup.trainer(num_done)
+            setup.arrays(data, "valid")  # these raise what is wrong with them
+            setup.evaluation_arrays()
+            # Only a config that can be trained and evaluated claims the folder.
+            workdir.keep_metrics_until(num_done)
+            workdir.write_json("config.json", {"data_sha256": data.digest, **request.fields})
+            checkpoints.track(trainer)
+            write_variables(setup, trainer, towers)
+            updates = machines.update_maker(trainer, setup.training_arrays, config.seed)
+            with StopRequest() as stop:
+                Training(setup, trainer, updates, checkpoints).run(stop)
+            if stop.requested:
+                print(f"Stopped at update {int(trainer.update)}; the same command resumes there.")
+            else:
+                evaluate_weights(setup, read_weights(workdir / "weights.h5"), of_run=True)
+    if stop.status:
+        raise SystemExit(stop.status)
 
 
-def _train(setup: Setup, weights: Weights | None) -> int:
-    """Trains and evaluates; returns the exit status."""
-    workdir, config, machines = setup.workdir, setup.request.config, setup.machines
-    every = config.train.checkpoint_every_updates, config.train.checkpoint_every_seconds
-    checkpoints = Checkpoints(workdir / "checkpoints", *every, machines.writer)
-    num_done = checkpoints.latest_update()
-    if not checkpoints.latest and (workdir / "metrics.jsonl").exists():
-        raise ValueError(
-            f"{workdir / 'checkpoints'}: no checkpoint of the run that has written metrics.jsonl; "
-            "put it back, or give --restart, which moves the old run aside"
-        )
-    # Before the trainer is made: EMA weights begin with what it finds.
-    if weights and checkpoints.latest:
-        print(f"{workdir.path} resumes at update {num_done}, without {weights.path}")
-    elif weights:
-        begin_with(setup, weights)
-    arrays = setup.arrays(setup.data, "train")
-    with recording() as towers:
-        trainer = setup.trainer(arrays, num_done)
-    setup.arrays(setup.data, "valid")  # these raise what is wrong with them
-    setup.evaluation_arrays()
-    # Only a config that can be trained and evaluated claims the folder.
-    workdir.keep_metrics_until(num_done)
-    workdir.write_json("config.json", {"data_sha256": setup.data.digest, **setup.request.fields})
-    checkpoints.track(trainer)
-    write_variables(setup, trainer, towers)
-    updates = machines.update_maker(trainer, arrays, config.seed)
-    with StopRequest() as stop:
-        Training(setup, trainer, updates, arrays, checkpoints).run(stop)
-    if stop.requested:
-        print(f"Stopped at update {trainer.update.numpy()}; the same command resumes there.")
-    else:
-        evaluate_weights(setup, read_weights(workdir / "weights.h5"), of_run=True)
-    return stop.status
+def begin_with(setup: Setup, weights: Weights | None, checkpoints: Checkpoints) -> None:
+    """Sets the model's variables to weights, if some are given and there is no checkpoint.
 
-
-def begin_with(setup: Setup, weights: Weights) -> None:
-    """Sets the model's variables to weights, which may lack variables that only training needs.
+    Weights may lack variables that only training needs.
 
     Raises:
-      ValueError: the weights are of another model, or of other data.
+      ValueError: the weights are of another model, or of other data; or the run's checkpoints are
+        gone.
     """
+    if not checkpoints.latest and (setup.workdir / "metrics.jsonl").exists():
+        raise ValueError(
+            f"{setup.workdir / 'checkpoints'}: no checkpoint of the run that has written "
+            "metrics.jsonl; put it back, or give --restart, which moves the old run aside"
+        )
+    if checkpoints.latest and weights:
+        update = checkpoints.latest_update()
+        print(f"{setup.workdir.path} resumes at update {update}, without {weights.path}")
+    if checkpoints.latest or not weights:
+        return
     if weights.constants:
         saved_data(weights).check_compatible(setup.data)
     if lacking := assign_weights(weights, setup.variables, setup.task.training_only()):
@@ -112,7 +109,7 @@ def inspect(request: Request) -> None:
     with machines.ready():  # without XLA, which would hide the steps
         setup = set_up(request, machines, *data)
         with recording() as towers:
-            trainer = setup.trainer(setup.data.arrays("train"))
+            trainer = setup.trainer()
         setup.workdir.path.mkdir(parents=True, exist_ok=True)
         print(format_variables(write_variables(setup, trainer, towers)))
         print(format_hidden(towers))
@@ -136,12 +133,10 @@ class Training:
         setup: Setup,
         trainer: Trainer,
         updates: UpdateMaker,
-        arrays: Arrays,
         checkpoints: Checkpoints,
     ):
         self.setup, self.trainer, self.updates = setup, trainer, updates
-        self.arrays, self.checkpoints = arrays, checkpoints
-        self.config = setup.request.config.train
+        self.checkpoints, self.config = checkpoints, setup.request.config.train
         self.progress = Progress(
             setup.workdir,
             trainer.plan.num_updates,
@@ -168,7 +163,7 @@ class Training:
             while not stop.requested and int(trainer.update) < stage.first + stage.num_updates:
                 if settings != trainer.input_settings():
                     settings = trainer.input_settings()
-                    inputs = self.setup.inputs(self.arrays, int(trainer.update), **settings)
+                    inputs = self.setup.inputs(int(trainer.update), **settings)
                     self.updates.use(inputs, settings)
                 self._make_updates(stage, compiles)
                 num_done, compiles = int(trainer.update), False

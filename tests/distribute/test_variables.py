@@ -28,7 +28,7 @@ def make_layer(policy="fixed_shards", servers=CPUS[1:3], make=make_linear, axis=
 
 def test_sizes_are_known_before_variables_exist():
     tf.random.set_seed(3)
-    sizes = plan_placement(make_linear, "cpu", CPUS[:1]).variables
+    sizes = plan_placement(make_linear, "balanced", CPUS[:1], CPUS[1:3]).variables
     assert sizes == [("layer/w", (3, 2), 24), ("layer/b", (2,), 8)]
     # Nothing is drawn for it.
     first = tf.random.uniform([4])
@@ -202,8 +202,10 @@ def test_pinned_variables_stay_on_the_cpu(policy, devices, servers, network, enc
     """Here the encoder's; those of a single GPU are on it."""
     args = LineTask, policy, devices, servers
     placement = plan_placement(*args, pinned=lambda task: task.encoder.variables)
+    if not placement.plan:
+        assert placement.servers[0] == network == encoder
     found = {"network": set(), "encoder": set()}
     for variable, (shard,) in zip(placement.variables, placement.plan, strict=True):
         module = "network" if variable.name.startswith("network") else "encoder"
         found[module].add(placement.servers[shard.server])
-    assert found == {"network": {network}, "encoder": {encoder}}
+    assert not placement.plan or found == {"network": {network}, "encoder": {encoder}}

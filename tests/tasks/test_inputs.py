@@ -1,7 +1,10 @@
 """Input pipelines: a batch is a function of seed and update, on any number of devices."""
 
+import functools
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from rrn.tasks.inputs import Groups, training_inputs
 from tests.helpers import LineTask
@@ -47,20 +50,38 @@ def test_more_devices_than_examples_are_an_error():
 def test_draws_have_the_shares_and_are_even_within_a_group():
     groups = np.array([7, 3, 7, 7, 3, 5] * 2)
     shares = {3: 0.6, 5: 0.3, 7: 0.1}
-    drawn = Groups(groups).draw(shares, [1, 2], 60_000).numpy()
+    drawn = Groups(groups).draw([*shares.values()], [1, 2], 60_000).numpy()
     counts = np.bincount(drawn, minlength=12)
     expected = np.array([shares[g] / np.sum(groups == g) for g in groups]) * 60_000
     assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
-    only = Groups(groups).draw({3: 0.0, 5: 1.0, 7: 0.0}, [1, 2], 100).numpy()
+    only = Groups(groups).draw([0.0, 1.0, 0.0], [1, 2], 100).numpy()
     assert set(only) == {5, 11}
 
 
 def test_batches_drawn_by_group_are_the_same_on_several_devices():
     kinds = LineTask().arrays["kind"].numpy()
-    settings = {"groups": Groups(kinds), "shares": {0: 0.9, 1: 0.1}}
+    settings = {"groups": Groups(kinds), "shares": [0.9, 0.1]}
     drawn = [
         np.concatenate([batch["examples"] for batch in some_batches(n, 5, 1, **settings)[0]])
         for n in (1, 3)
     ]
     np.testing.assert_array_equal(*drawn)
     assert np.mean(kinds[drawn[0]] == 0) > 0.7
+
+
+def test_a_pipeline_that_is_traced_once_takes_other_updates_and_shares():
+    task = LineTask()
+    groups = Groups(task.arrays["kind"].numpy())
+    inputs = functools.partial(training_inputs, task, task.arrays, 16, 1, 0, groups=groups)
+    traced, drawn = tf.function(inputs, autograph=False), []
+    for update, shares in ((5, [0.9, 0.1]), (5, [0.1, 0.9]), (7, [0.1, 0.9])):
+        (dataset,) = traced(
+            first_update=tf.constant(update, tf.int64), shares=tf.constant(shares, tf.float64)
+        )
+        batch = next(iter(dataset))
+        (expected,) = some_batches(1, update, 1, groups=groups, shares=shares)[0]
+        for name in expected:
+            np.testing.assert_array_equal(batch[name], expected[name])
+        drawn.append(sorted(expected["examples"]))
+    assert traced.experimental_get_tracing_count() == 1
+    assert drawn[0] != drawn[1] != drawn[2]

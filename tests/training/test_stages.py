@@ -1,26 +1,126 @@
-"""Plans of stages: what they say, and what each update changes."""
+"""Plans of stages: what they say, what each update changes, and runs that stop and go on."""
 
 import itertools
+import json
+import runpy
+import types
+from typing import ClassVar
 
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import MuonSettings
+from rrn import config as settings
+from rrn.config import Constant, Evaluate, MuonSettings, replace
+from rrn.files.weights import read_weights
+from rrn.nn.layers import Linear
+from rrn.settings import Settings
+from rrn.tasks import Report
+from rrn.tasks.inputs import training_inputs
+from rrn.training import Request, setup
+from rrn.training.evaluate import evaluate
 from rrn.training.stages import Plan
-from rrn.training.step import Trainer, add_l2, average, run_towers
+from rrn.training.step import Trainer, add_l2
+from rrn.training.train import train
+from rrn.training.worker_updates import AsynchronousUpdates
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close
-from tests.helpers import CPUS, LineTask, line_batches, line_config
-from tests.training.contest import (
-    LINE,
-    STAGES,
-    ContestTask,
-    contest_config,
-    contest_trainer,
-    names,
-    values,
+from tests.helpers import CPUS, LineTask, averaged, line_batches, line_config
+from tests.test_docs import blocks_of
+
+
+class LossOptions(Settings):
+    scale: settings.Steps = 1
+
+
+class BatchOptions(Settings):
+    exact: bool = False
+
+
+class ContestModel(settings.ModelSettings):
+    TASK = "contest"
+    LOSS_OPTIONS, BATCH_OPTIONS = LossOptions, BatchOptions
+
+
+class ContestTask(LineTask):
+    """`LineTask` with a judge that has a loss of its own, and a loss through the judge.
+
+    Its batches may be without noise.
+    """
+
+    metric_losses: ClassVar = {"verdict": "judge"}
+
+    def __init__(self):
+        super().__init__()
+        self.config = ContestModel()
+        self.network.judge = Linear(2, 1, name="judge")
+
+    def make_batch(self, arrays, examples, random, training, exact=False):
+        batch = super().make_batch(arrays, examples, random, training)
+        return {**batch, "noise": tf.zeros_like(batch["noise"])} if exact else batch
+
+    def loss(self, encodings, batch, random, training, scale=1):
+        losses, outputs = super().loss(encodings, batch, random, training)
+        verdict = self.network.judge(encodings["h"])[:, 0]
+        fit, judge = scale * losses["loss"], tf.nn.softplus(batch["y"] * verdict)
+        outputs["verdict"] = verdict
+        return {"fit": fit, "judge": judge, "fool": fit + tf.nn.softplus(verdict)}, outputs
+
+    def metrics(self, batch, outputs):
+        count = tf.cast(tf.size(outputs["verdict"]), tf.float32)
+        verdict = tf.reduce_sum(outputs["verdict"]), count
+        return {**super().metrics(batch, outputs), "verdict": verdict}
+
+
+class ContestReport(Report):
+    def table(self, results):
+        return f"loss {results.metrics['loss']:.4f} {sorted(results.by_stage)}"
+
+
+LINE = "encoder", "network.linear"
+STAGES = (
+    {"name": "fit", "num_updates": 5, "loss": "fit", "modules": LINE},
+    {
+        "name": "judge",
+        "num_updates": 4,
+        "loss": "judge",
+        "modules": ("network.judge",),
+        "options": {"exact": True},
+    },
+    {
+        "name": "both",
+        "num_updates": 6,
+        "learning_rate": 0.02,
+        "objectives": (
+            {"loss": "fool", "modules": LINE},
+            {"loss": "judge", "modules": ("network.judge",), "learning_rate": 0.005},
+        ),
+    },
 )
+
+
+def contest_config(stages=STAGES, **fields):
+    usual = {"schedule": Constant(warmup_updates=3), "l2": 0.01, "clip_norm": 0.5}
+    return line_config(**{**usual, "stages": stages, **fields})
+
+
+def contest_trainer(num_devices=1, **fields):
+    """(Trainer of a contest, its devices' endless iterators over the same global batches)."""
+    task = ContestTask()
+    inputs = training_inputs(task, task.arrays, 6, num_devices, 0, 0)
+    specs = [dataset.element_spec for dataset in inputs]
+    trainer = Trainer(task, contest_config(**fields), CPUS[:num_devices], specs)
+    return trainer, [iter(dataset) for dataset in inputs]
+
+
+def names(variables):
+    return [variable.name.removesuffix(":0") for variable in variables]
+
+
+def values(variables):
+    return {v.ref(): v.numpy() for v in variables}
+
 
 # What a plan says
 
@@ -125,7 +225,7 @@ def test_every_stage_changes_its_variables_and_slots_alone(contest):
 def test_both_gradients_are_of_the_same_batch_each_of_its_own_variables(contest):
     trainer, iterators = contest
     both, batch = trainer.plan.stages[2], next(iterators[0])
-    losses, gradients, _ = average(both, *run_towers(trainer, both, [batch]))
+    losses, gradients, _ = averaged(trainer, both, [batch])
     for objective, loss, own in zip(both.objectives, losses, gradients, strict=True):
         random = ExampleRandom(batch["seed"], batch["rows"], trainer.config.batch_size)
         with tf.GradientTape() as tape:
@@ -143,9 +243,7 @@ def test_a_stage_may_set_what_the_loss_takes():
     ]
     trainer, (iterator,) = contest_trainer(stages=stages)
     batch = next(iterator)
-    one, three = (
-        average(stage, *run_towers(trainer, stage, [batch]))[0] for stage in trainer.plan.stages
-    )
+    one, three = (averaged(trainer, stage, [batch])[0] for stage in trainer.plan.stages)
     assert_close(three, 3.0 * np.array(one))
 
 
@@ -201,7 +299,7 @@ def test_a_gradient_that_only_some_towers_have_counts_as_zero_in_the_others():
     batches = [next(iter(dataset)) for dataset in inputs]
     task.traced = 0
     (stage,) = trainer.plan.stages
-    _, (gradients,), _ = average(stage, *run_towers(trainer, stage, batches))
+    _, (gradients,), _ = averaged(trainer, stage, batches)
     with tf.GradientTape() as tape:
         verdict = task.network.judge(task.encode(batches[0])["h"])[:, 0]
         loss = tf.reduce_mean(tf.nn.softplus(verdict))
@@ -211,3 +309,181 @@ def test_a_gradient_that_only_some_towers_have_counts_as_zero_in_the_others():
     before = task.network.judge.w.numpy()
     trainer.update_once(batches)
     assert (task.network.judge.w.numpy() != before).all()
+
+
+# A run in stages
+
+
+class LineData:
+    path, attributes, digest = "line.h5", {"notes": ""}, ""
+
+    def __init__(self, task):
+        self._arrays = task.arrays
+
+    def arrays(self, split):
+        return self._arrays
+
+    def check_compatible(self, other):
+        assert other is self
+
+    def check_split(self, split):
+        pass
+
+
+@pytest.fixture
+def config():
+    """The contest's."""
+    train = contest_config(
+        checkpoint_every_updates=5, log_every_updates=2, evaluate_every_updates=10
+    )
+    return settings.Experiment(
+        model=ContestModel(),
+        seed=1,
+        data=settings.Data(path="line.h5"),
+        train=train,
+        evaluate=Evaluate(batch_size=12, examples=10),
+    )
+
+
+@pytest.fixture
+def train_in(config, monkeypatch):
+    """A function: folder -> the contest is trained in it, as a new process does."""
+
+    def create(model, data):
+        tf.random.set_seed(5)
+        return ContestTask()
+
+    found = types.SimpleNamespace(SCHEMAS=[(None, None)])
+    monkeypatch.setattr(setup, "find_task", lambda name: found)
+    monkeypatch.setattr(setup, "read_prepared", lambda path, schema: LineData(ContestTask()))
+    monkeypatch.setattr(setup, "create_task", create)
+    monkeypatch.setattr(setup, "create_report", ContestReport)
+
+    def train_in(folder, devices="cpu", sync=True, **fields):
+        changed = replace(config, train=fields)
+        train(Request(changed, "contest", folder, devices=devices, sync=sync))
+
+    return train_in
+
+
+def test_a_stage_may_set_what_its_batches_are_made_with(train_in, tmp_path, monkeypatch):
+    traced = []
+
+    def record(*args, options=None, **settings):
+        traced.append(options)
+        return training_inputs(*args, options=options, **settings)
+
+    monkeypatch.setattr(setup, "training_inputs", record)
+    train_in(tmp_path)
+    exact = {"exact": True}
+    assert traced == [{}, exact]  # two of the three stages have the same options
+    task = ContestTask()
+    (inputs,) = training_inputs(task, task.arrays, 6, 1, 0, 0, options=exact)
+    assert not next(iter(inputs))["noise"].numpy().any()
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_killed_in_any_stage_goes_on_to_the_same_bits(train_in, tmp_path, monkeypatch):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train_in(whole)
+    several = Trainer.train
+    for last in (7, 13):  # in "judge", in "both"
+
+        def until(trainer, iterators, num_updates, last=last):
+            if trainer.update + tf.cast(num_updates, tf.int64) > last:
+                raise Killed
+            return several(trainer, iterators, num_updates)
+
+        monkeypatch.setattr(Trainer, "train", until)
+        with pytest.raises(Killed):
+            train_in(killed)
+    monkeypatch.setattr(Trainer, "train", several)
+    train_in(killed)
+    files = ["weights.h5", *(f"weights_{stage['name']}.h5" for stage in STAGES)]
+    for file in files:
+        with h5py.File(whole / file) as a, h5py.File(killed / file) as b:
+            assert dict(a.attrs) == dict(b.attrs)
+            for name in ("encoder_linear", "embedding", "network_linear", "judge"):
+                for part in a[name]:
+                    np.testing.assert_array_equal(a[f"{name}/{part}"][()], b[f"{name}/{part}"][()])
+    results = [json.loads((folder / "results.json").read_text()) for folder in (whole, killed)]
+    assert [one.pop("made")["update"] for one in results] == [15, 15]
+    assert results[0] == results[1] and results[0]["examples"] == 10
+    check_files(whole, results[0])
+
+
+def test_devices_that_do_not_wait_resume_after_a_kill(train_in, tmp_path, monkeypatch):
+    several, calls = AsynchronousUpdates.train, []
+    one = contest_config(({**STAGES[0], "num_updates": 15},)).stages
+
+    def until(updates, num_updates):
+        calls.append(num_updates)
+        if len(calls) == 5:
+            raise Killed
+        return several(updates, num_updates)
+
+    monkeypatch.setattr(AsynchronousUpdates, "train", until)
+    with pytest.raises(Killed):
+        train_in(tmp_path, "cpu:2", sync=False, stages=one)
+    train_in(tmp_path, "cpu:2", sync=False, stages=one)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    training = [line for line in lines if "split" not in line]
+    updates = [line["update"] for line in training]
+    assert updates == sorted({*updates}) and updates[-1] == 15
+    for line, count in zip(training, np.diff([0, *updates]), strict=True):
+        assert len(line["staleness_counts"]) == 5 and sum(line["staleness_counts"]) == count
+        assert 0 <= line["staleness"] <= line["staleness_max"]
+
+
+def test_weights_of_another_update_than_the_last_stages_end_have_results_of_their_own(
+    train_in, config, tmp_path
+):
+    """As after a run that was extended, and stopped before its end."""
+    train_in(tmp_path)
+    (tmp_path / "weights.h5").write_bytes((tmp_path / "weights_fit.h5").read_bytes())
+    evaluate(Request(config, "contest", tmp_path, mode="evaluate", devices="cpu"))
+    results = json.loads((tmp_path / "results.json").read_text())
+    by_stage = results["by_stage"]
+    assert results["metrics"] == by_stage["fit"] != by_stage["both"]
+    assert results["made"]["update"] == 5
+    assert results["made"]["weights"] == read_weights(tmp_path / "weights.h5").sha256()
+
+
+def check_files(folder, results):
+    """What a run in stages says about them."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    training = [(line["update"], line["stage"]) for line in lines if "split" not in line]
+    ends = [(4, "fit"), (5, "fit"), (9, "judge"), (10, "both")]
+    assert set(ends) < set(training) and training[-1] == (15, "both")
+    # Stages are validated where they end, too.
+    assert [line["update"] for line in lines if "split" in line] == [5, 9, 10, 15]
+    for stage, update in (("fit", 5), ("judge", 9), ("both", 15)):
+        with h5py.File(folder / f"weights_{stage}.h5") as file:
+            assert file.attrs["update"] == update
+    with h5py.File(folder / "weights.h5") as file, h5py.File(folder / "weights_both.h5") as both:
+        assert file.attrs["update"] == 15  # the last, though another stage's loss was lower
+        np.testing.assert_array_equal(file["judge/w"][()], both["judge/w"][()])
+    assert results["by_stage"].keys() == {"fit", "judge", "both"}
+    assert results["by_stage"]["both"] == results["metrics"]
+    assert results["by_stage"]["fit"]["loss"] == results["by_stage"]["judge"]["loss"]
+    rows = json.loads((folder / "variables.json").read_text())
+    stages = {row["name"]: row["stages"] for row in rows}
+    assert stages["judge/w"] == ["judge", "both"] and stages["embedding/table"] == ["fit", "both"]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["train"]["stages"][2]["objectives"][1]["learning_rate"] == 0.005
+
+
+def test_the_python_of_stages_md_runs(tmp_path, monkeypatch, capsys):
+    """Each stage lowers its loss; the discriminator's leaves the generator as it is."""
+    (tmp_path / "code.py").write_text("\n".join(blocks_of("docs/guide/stages.md", "python")))
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("code.py")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["fit", "judge", "both"]
+    pairs = [zip(line[1::2], map(float, line[2::2]), strict=True) for line in lines]
+    fit, judge, both = map(dict, pairs)
+    assert judge["judge"] < fit["judge"] and both["fool"] < judge["fool"]
+    assert both["fit"] < 0.01 < judge["fit"]

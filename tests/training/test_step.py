@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import Cosine
-from rrn.training.step import Trainer, average, run_towers
-from tests.helpers import CPUS, LineTask, line_batches, line_config
+from rrn.training.step import Trainer
+from tests.helpers import CPUS, LineTask, averaged, line_batches, line_config
 
 
 def line_trainer(examples, task=None, **fields):
@@ -21,7 +21,7 @@ def line_trainer(examples, task=None, **fields):
 def gradients_of(trainer, batches):
     """(loss, gradients) of the only stage's only objective."""
     (stage,) = trainer.plan.stages
-    (loss,), (gradients,), _ = average(stage, *run_towers(trainer, stage, batches))
+    (loss,), (gradients,), _ = averaged(trainer, stage, batches)
     return loss, gradients
 
 

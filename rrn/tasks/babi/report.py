@@ -114,11 +114,11 @@ class BabiReport(Report):
         """Returns the answers' probabilities `[examples, steps, words]`, and nodes' strengths."""
         task, rrn = self.task, self.task.network.rrn
         encodings = task.encode(batch)
-        logits, hidden = task.logits(encodings, batch, None)
-        graph, features, questions = task.features(encodings, batch)
+        graph, hidden = task.run(encodings, batch)
+        _, features, questions = task.features(encodings, batch)
         edges = tf.gather(graph.broadcast_globals_to_nodes(questions), graph.edge_list()[0])
         strengths = message_strengths(rrn, graph, features, hidden, edges)
-        return tf.nn.softmax(logits).numpy(), strengths
+        return tf.nn.softmax(task.logits(graph, hidden)).numpy(), strengths
 
     def example(self, arrays: Arrays, batch: Batch, row: int, looked: Any) -> Example:
         probabilities, strengths = looked[0][row], looked[1][:, _nodes(batch["masks"])[row]]

@@ -107,28 +107,25 @@ class Babi(Task):
         return GraphUnion(parts, tf.stack(nodes), tf.stack(graphs))
 
     def logits(
-        self,
-        encodings: Tensors,
-        batch: Batch,
-        random: ExampleRandom | None,
-        num_steps: int | None = None,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Computes the answer's logits at every step, of which there are by default the config's.
-
-        Returns:
-          (logits `[examples, steps, vocabulary]`, every step's hidden states `[nodes, hidden]`).
-        """
-        graph, hidden = self.run(encodings, batch, num_steps)
+        self, graph: GraphUnion, hidden: list[tf.Tensor], random: ExampleRandom | None = None
+    ) -> tf.Tensor:
+        """Computes the answer's logits at every step `[examples, steps, vocabulary]`."""
         dropped = [self.config.readout_dropout] * 2
-        return sum_readout(self.network.readout, graph, hidden, dropped, random), hidden
+        return sum_readout(self.network.readout, graph, hidden, dropped, random)
 
     def run(
         self, encodings: Tensors, batch: Batch, num_steps: int | None = None
     ) -> tuple[GraphUnion, list[tf.Tensor]]:
-        """Runs the network; returns the graph and every step's hidden states `[nodes, hidden]`."""
+        """Runs the network, by default as many steps as the config says.
+
+        Returns:
+          (the graph, every step's hidden states `[nodes, hidden]`).
+        """
         graph, features, questions = self.features(encodings, batch)
         num_steps = num_steps or self.config.num_steps
-        return graph, self.hidden_states(graph, features, questions, batch, num_steps)
+        args = graph, features, num_steps, None
+        hidden, _ = self.network.rrn.segment(*args, globals_=questions)
+        return graph, hidden
 
     def features(self, encodings: Tensors, batch: Batch) -> tuple[GraphUnion, tf.Tensor, tf.Tensor]:
         """Makes the network's inputs.
@@ -148,17 +145,6 @@ class Babi(Task):
             axis=-1,
         )
         return graph, features, questions
-
-    def hidden_states(
-        self,
-        graph: GraphUnion,
-        features: tf.Tensor,
-        questions: tf.Tensor,
-        batch: Batch,
-        num_steps: int,
-    ) -> list[tf.Tensor]:
-        """Runs the network on its inputs. A variation of the task may run it in another way."""
-        return self.network.rrn(graph, features, num_steps, globals_=questions)
 
     def loss(
         self,
@@ -182,7 +168,8 @@ class Babi(Task):
             second pass; they are drawn at every update. The loss is easier to learn if it starts
             with few. By default it is computed of whole stories, in the first pass.
         """
-        logits, hidden = self.logits(encodings, batch, random if training else None, num_steps)
+        graph, hidden = self.run(encodings, batch, num_steps)
+        logits = self.logits(graph, hidden, random if training else None)
         losses, outputs = answer_losses(logits, batch["answer"])
         if training and self.config.auxiliary_loss and auxiliary:
             if auxiliary_facts:
@@ -238,7 +225,7 @@ class Babi(Task):
         """
         vocabulary = tf.constant(self.constants["vocabulary"].tolist())
         batch, unknown = self.read_texts(inputs["story"], inputs["question"])
-        logits, _ = self.logits(self.encode(batch), batch, random=None)
+        logits = self.logits(*self.run(self.encode(batch), batch))
         return {
             "answer": tf.gather(vocabulary, tf.argmax(logits[:, -1], -1)),
             "probabilities": tf.nn.softmax(logits),
