@@ -12,6 +12,8 @@ import pytest
 
 # Tests have many shapes, each a few times: oneDNN's code for them is not worth the memory.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+# What XLA compiles runs a few times: fast machine code is not worth LLVM's time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -52,8 +54,8 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Frees the graphs of a module's tests after its last one, so that a worker stays small."""
-    if nextitem is None or item.module is not nextitem.module:
+    """Frees graphs after a module's last test and slow ones, so that a worker stays small."""
+    if nextitem is None or item.module is not nextitem.module or "slow" in item.keywords:
         tf = sys.modules.get("tensorflow")
         if tf is not None:
             tf.keras.backend.clear_session()
@@ -77,22 +79,45 @@ def babi_archive() -> Path:
 
 
 @pytest.fixture(scope="session")
-def prepare_once(tmp_path_factory: pytest.TempPathFactory, worker_id):
-    """Prepares a large data set: the first worker that needs it does, for all of them."""
-    from rrn.data_prep.__main__ import main
-
+def make_once(tmp_path_factory: pytest.TempPathFactory, worker_id):
+    """A function: name, what writes it to a path -> the path, which the first worker writes."""
     folder = tmp_path_factory.getbasetemp()
     folder = folder if worker_id == "master" else folder.parent
 
-    def prepare(name: str, *arguments: str | Path) -> Path:
-        path = folder / f"{name}.h5"
+    def make(name: str, write) -> Path:
+        path = folder / name
         with (folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
-                assert main([*map(str, arguments), "--out", str(path)]) == 0
+                write(path)
         return path
 
+    return make
+
+
+@pytest.fixture(scope="session")
+def prepare_once(make_once):
+    """A function: name, words of a command of data_prep -> the prepared file."""
+    from rrn.data_prep.__main__ import main
+
+    def prepare(name: str, *arguments: str | Path) -> Path:
+        def write(path):
+            assert main([*map(str, arguments), "--out", str(path)]) == 0
+
+        return make_once(f"{name}.h5", write)
+
     return prepare
+
+
+@pytest.fixture(scope="session")
+def exported_babi(make_once, four_logical_cpus) -> Path:
+    """The folder of the published bAbI model as a SavedModel."""
+    import tensorflow as tf
+
+    from rrn.models.export import export
+
+    tf.random.set_seed(0)  # before the fixture of each test does
+    return make_once("babi_saved", lambda path: export(ROOT / "pretrained/babi.h5", path))
 
 
 @pytest.fixture(scope="session")
@@ -154,13 +179,9 @@ def small_babi_h5(tmp_path_factory: pytest.TempPathFactory, four_logical_cpus) -
 
 
 @pytest.fixture(scope="session")
-def small_scenes_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_scenes_h5(prepare_once) -> Path:
     """A small prepared Pretty-CLEVR file with images of 64 x 64."""
-    from rrn.data_prep.__main__ import main
-
-    path = tmp_path_factory.mktemp("small_scenes") / "scenes.h5"
-    assert main(["pretty_clevr", "--scenes", "16,4,4", "--images", "64", "--out", str(path)]) == 0
-    return path
+    return prepare_once("scenes", "pretty_clevr", "--scenes", "16,4,4", "--images", "64")
 
 
 @pytest.fixture
@@ -186,25 +207,16 @@ def ages_h5(prepare_once) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_digits_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_digits_h5(prepare_once) -> Path:
     """A small prepared file of rendered digits."""
-    from rrn.data_prep.__main__ import main
-
-    path = tmp_path_factory.mktemp("small_digits") / "digits.h5"
-    sizes = ["--counts", "20,4", "--valid", "4"]
-    assert main(["mnist", "--rendered", *sizes, "--out", str(path)]) == 0
-    return path
+    return prepare_once("digits", "mnist", "--rendered", "--counts", "20,4", "--valid", "4")
 
 
 @pytest.fixture(scope="session")
-def small_sudoku_h5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_sudoku_h5(prepare_once) -> Path:
     """A small prepared Sudoku file of made puzzles."""
-    from rrn.data_prep.__main__ import main
-
-    path = tmp_path_factory.mktemp("small_sudoku") / "sudoku.h5"
-    sizes = ["--train_per_level=4", "--valid_per_level=2", "--test_per_level=2"]
-    assert main(["sudoku", "--generate", "40", *sizes, "--out", str(path)]) == 0
-    return path
+    sizes = "--train_per_level=4", "--valid_per_level=2", "--test_per_level=2"
+    return prepare_once("small_sudoku", "sudoku", "--generate", "40", *sizes)
 
 
 SMALL_DATA = {  # task -> the fixture with a small file of its data
@@ -231,33 +243,3 @@ def small_data(request):
         return request.getfixturevalue(name)
 
     return find
-
-
-@pytest.fixture(scope="session")
-def trained_run(tmp_path_factory: pytest.TempPathFactory, worker_id, small_data):
-    """A function: a file of configs/ -> the folder of a run of its recipe `test`.
-
-        folder = trained_run("babi.py")
-
-    The network is made smaller (`tests.helpers.shrink`), and trained on small data, on one CPU
-    device, in this process. Each file is trained once, by the first worker that needs it. Tests
-    read the folder; one that changes it copies it first.
-    """
-    from rrn.config import replace
-    from rrn.training import Request, run
-    from tests.helpers import load_config, shrink
-
-    base = tmp_path_factory.getbasetemp()
-    base = base if worker_id == "master" else base.parent
-
-    def train(file: str) -> Path:
-        folder = base / f"trained_{Path(file).stem}"
-        with (base / f"{folder.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / "results.json").exists():
-                config = shrink(load_config(file, "test"))
-                config = replace(config, data={"path": str(small_data(config))})
-                run(Request(config, file, folder, devices="cpu"))
-        return folder
-
-    return train

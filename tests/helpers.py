@@ -33,7 +33,7 @@ def load_config(file, variant=""):
 
 # What takes long to trace or to compute, and makes no difference to which stage trains what: field
 # of `model`, or a stage's option -> the most of it. VGG19 needs gigabytes in its own width.
-MOST = {"num_steps": 2, "num_parts": 2, "width": 4, "hidden_size": 16, "max_facts": 8}
+MOST = {"num_steps": 1, "num_parts": 1, "width": 4, "hidden_size": 8, "max_facts": 8}
 
 
 def shrink(config):

@@ -17,7 +17,6 @@ import pytest
 from absl import flags
 
 from rrn.config_file import read_config
-from rrn.models.export import export
 from tests.helpers import ROOT, executable
 
 DOCUMENTS = [
@@ -63,17 +62,18 @@ PRINTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in text_of(d)])
 def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys, request):
-    """As it is written, but for the number of updates; its files are in a folder of its own."""
+    """As it is written, but for numbers of updates and steps; its files are in its own folder."""
     if document == "docs/guide/stages.md":
-        pytest.skip("tests/training/test_stages.py runs it")
+        pytest.skip("tests/training/test_stage_runs.py runs it")
     code = "\n".join(blocks_of(document, "python"))
     code = re.sub(
         r"^(.*\b(?:NUM_UPDATES|EPOCHS) =(?:.*,)?) \d+$", r"\1 4", code, flags=re.MULTILINE
     )
-    for name in {*re.findall(r"runs/(\w+)/saved_model", code)}:
-        if (weights := ROOT / f"pretrained/{name}.h5").exists():
-            (tmp_path / f"runs/{name}").mkdir(parents=True)
-            export(weights, tmp_path / f"runs/{name}/saved_model")
+    code = re.sub(r"^(STEPS, \w+ =) \d+", r"\1 2", code, flags=re.MULTILINE)
+    if "runs/babi/saved_model" in code:
+        (tmp_path / "runs/babi").mkdir(parents=True)
+        saved = request.getfixturevalue("exported_babi")
+        (tmp_path / "runs/babi/saved_model").symlink_to(saved)
     (tmp_path / "data").mkdir()
     if "data/babi.h5" in code:
         (tmp_path / "data/babi.h5").symlink_to(request.getfixturevalue("babi_h5"))
@@ -130,7 +130,7 @@ def test_the_new_task_trains_in_a_checkout(tmp_path):
     shutil.copytree(ROOT / "docs/guide/rumours", tmp_path, dirs_exist_ok=True)
     assert len({path for path in tmp_path.rglob("*") if path.is_file()} - before) == 3
     short = ["num_updates=60", "evaluate_every_updates=30", "validation_examples=50"]
-    train += ["--devices=cpu:2", *(f"--config.train.{field}" for field in short)]
+    train += ["--devices=cpu", *(f"--config.train.{field}" for field in short)]
     outputs = [
         subprocess.check_output([sys.executable, *arguments], cwd=tmp_path, text=True)
         for arguments in (prepare, check, train)

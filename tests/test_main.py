@@ -83,24 +83,6 @@ def test_training_writes_every_documented_file(request_):
 
 
 @pytest.mark.slow
-def test_a_run_resumes_in_a_thread_with_more_updates_on_moved_data(request_, tmp_path):
-    """The data's digest decides, not its path. A thread gets no signals."""
-    shutil.copytree(request_.workdir, tmp_path / "run")
-    moved = str(shutil.copy(request_.config.data.path, tmp_path / "moved.h5"))
-    config = replace(request_.config, data={"path": moved}, train={"num_updates": 15})
-    more = Request(config, "moved", tmp_path / "run", devices="cpu:2")
-    thread = threading.Thread(target=run, args=[more])
-    thread.start()
-    thread.join()
-    lines = lines_of(tmp_path / "run")
-    assert [line["update"] for line in lines if "split" not in line] == [5, 10, 15]
-    assert json.loads((tmp_path / "run/results.json").read_text())["made"]["update"] == 15
-    shutil.rmtree(tmp_path / "run/checkpoints")
-    with pytest.raises(ValueError, match=r"checkpoints: no checkpoint .*--restart"):
-        run(more)
-
-
-@pytest.mark.slow
 def test_the_given_weights_are_evaluated_and_flags_do_not_stay(request_, call, tmp_path):
     data = f"--config.data.path={request_.config.data.path}"
     listed = tmp_path / "listed"
@@ -114,25 +96,41 @@ def test_the_given_weights_are_evaluated_and_flags_do_not_stay(request_, call, t
     expected = json.loads((request_.workdir / "results.json").read_text())
     results = json.loads((workdir / "results.json").read_text())
     assert results["metrics"] == pytest.approx(expected["metrics"], abs=1e-5)
-    status, out, _ = call(*SMALL, data, "--workdir", request_.workdir, "--devices=cpu:2")
+    status, out, _ = call(*SMALL, data, "--workdir", request_.workdir, "--devices=cpu")
     assert status is None and "update 10/10" not in out and "report: " in out  # trained already
 
 
 @pytest.mark.slow
-def test_a_run_whose_output_nobody_reads_saves_and_ends(request_, tmp_path, monkeypatch):
-    """With its status for SIGHUP; what it writes afterwards it writes all the same."""
+def test_a_run_whose_output_nobody_reads_saves_and_ends_and_resumes(
+    request_, tmp_path, monkeypatch
+):
+    """With its status for SIGHUP; what it writes afterwards it writes all the same.
+
+    It resumes on moved data, whose digest decides, and in a thread, which gets no signals.
+    """
     read, write = os.pipe()
     os.close(read)
+    moved = str(shutil.copy(request_.config.data.path, tmp_path / "moved.h5"))
+    config = replace(request_.config, train={"checkpoint_every_updates": 1000})
+    request = Request(config, "lost", tmp_path / "run", devices="cpu")
+    config = replace(config, data={"path": moved}, train={"num_updates": 15})
+    more = Request(config, "moved", tmp_path / "run", devices="cpu")
     with monkeypatch.context() as patch, open(write, "w") as lost:
         patch.setattr(sys, "stdout", lost)
-        config = replace(request_.config, train={"checkpoint_every_updates": 1000})
-        request = Request(config, "lost", tmp_path, devices="cpu:2")
         with pytest.raises(SystemExit) as ended:
             run(request)
         assert ended.value.code == 129
-        assert (tmp_path / "checkpoints/last/ckpt-5.index").exists()
-        run(request)
-    assert (tmp_path / "results.json").exists() and (tmp_path / "report.html").exists()
+        assert (tmp_path / "run/checkpoints/last/ckpt-5.index").exists()
+        thread = threading.Thread(target=run, args=[more])
+        thread.start()
+        thread.join()
+    lines = lines_of(tmp_path / "run")
+    assert [line["update"] for line in lines if "split" not in line] == [5, 10, 15]
+    assert json.loads((tmp_path / "run/results.json").read_text())["made"]["update"] == 15
+    assert (tmp_path / "run/report.html").exists()
+    shutil.rmtree(tmp_path / "run/checkpoints")
+    with pytest.raises(ValueError, match=r"checkpoints: no checkpoint .*--restart"):
+        run(more)
 
 
 # What is wrong is said in one line

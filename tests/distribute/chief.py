@@ -76,7 +76,6 @@ def main(folder):
                 m.use(strategy)
         for name, policy in (
             ("one", "cpu"),
-            ("sync", "round_robin"),
             ("sync", "fixed_shards"),
             ("first_2", "balanced"),
         ):
@@ -85,15 +84,19 @@ def main(folder):
             result = metrics(update_maker.train(5))
             report(f"{name} {policy}", trainer, metrics=result)
             checkpoints.save()
-        # The cluster's state goes on here, and this process's there.
-        for name, policy, here in (
-            ("one", "cpu", "sync_fixed_shards"),
-            ("sync", "balanced", "one_cpu"),
+            if policy == "fixed_shards":
+                update_maker.train(2)
+                report("undisturbed", trainer)
+        # The cluster's state is restored here, this process's there, and the cluster's there.
+        for what, name, policy, here in (
+            ("one", "one", "cpu", "sync_fixed_shards"),
+            ("sync", "sync", "balanced", "one_cpu"),
+            ("same", "sync", "fixed_shards", "sync_fixed_shards"),
         ):
             trainer, update_maker, _ = make(machines[name], policy, folder / here)
-            report(f"{name} restored", trainer)
+            report(f"{what} restored", trainer)
             update_maker.train(2)
-            report(f"{name} went on", trainer)
+            report(f"{what} went on", trainer)
         for name in ("first_1", "async"):
             trainer, update_maker, _ = make(machines[name], "fixed_shards", folder / name)
             report(f"{name} 0", trainer)

@@ -11,23 +11,23 @@ import time
 import pytest
 import tensorflow as tf
 
-from tests.program import LIMIT, assert_same_end, wait_until
+from tests.program import LIMIT, wait_until
 
-STATED = 60  # seconds in which a run ends after a process has failed
+STATED = 60  # seconds in which a run ends that is asked to
 FLAGS = [
-    *("--config=configs/babi.py:test", "--config.train.num_updates=60"),
-    *("--config.train.evaluate_every_updates=60", "--config.train.checkpoint_every_updates=5"),
+    "--config=configs/babi.py:test",
+    *("--config.train.evaluate_every_updates=40", "--config.train.checkpoint_every_updates=40"),
     *("--config.model.hidden_size=16", "--config.model.encoding_size=6"),
     *("--config.model.num_steps=1", "--config.model.num_parts=1", "--config.model.max_facts=6"),
 ]
-CLUSTER = ["--local_cluster=ps=2,worker=2", "--config.variables.policy=balanced"]
+CLUSTER = ["--local_cluster=ps=1,worker=2", "--config.variables.policy=balanced"]
 
 
 def members(run):
-    """Name -> (address, process id) of a run's cluster, once all are there."""
+    """Name -> process id, of a run's local cluster once all are there."""
     run.wait_for("^chief 0 ")
-    lines = re.findall(r"^(\w+ \d+)  (\S+)  process (\d+)$", run.output(), re.MULTILINE)
-    return {name: (address, int(pid)) for name, address, pid in lines}
+    lines = re.findall(r"^(\w+ \d+)  \S+  process (\d+)$", run.output(), re.MULTILINE)
+    return {name: int(pid) for name, pid in lines}
 
 
 @pytest.fixture
@@ -52,43 +52,39 @@ def saved_update(workdir):
     return int(latest.rsplit("-", 1)[1]) if latest else 0
 
 
+def last_update(run):
+    return int(re.findall(r"^update (\d+)/", run.output(), re.MULTILINE)[-1])
+
+
 def json_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(6 * LIMIT)
-def test_a_failed_process_is_named_and_the_run_resumes_to_the_same_bits(start, tmp_path):
-    """A worker that is stopped, then Ctrl-C; beside it a run undisturbed.
-
-    A proxy of the environment that nobody reaches is in nobody's way.
-    """
-    workdir = tmp_path / "run"
+@pytest.mark.timeout(4 * LIMIT)
+def test_a_run_resumes_survives_a_worker_whose_gradients_it_does_not_need_and_saves_at_ctrl_c(
+    start, tmp_path
+):
+    """A proxy of the environment that nobody reaches is in nobody's way."""
     proxy = {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    for number in signal.SIGSTOP, signal.SIGINT:
-        saved = saved_update(workdir)
-        run = start("--workdir", workdir, *CLUSTER, **proxy)
-        assert run.first_update() == saved + 5  # nothing before the last checkpoint is lost
-        address, pid = members(run)["worker 1"]
-        began = time.monotonic()
-        if number == signal.SIGINT:
-            os.killpg(run.pid, number)  # as a terminal does
-        else:
-            os.kill(pid, number)
-        status, out, err = run.finish()  # none of its processes is left
-        assert time.monotonic() - began < STATED
-        if number == signal.SIGINT:
-            assert status == 0 and f"Stopped at update {saved_update(workdir)};" in out, err
-        else:
-            assert status == -signal.SIGKILL and f"lost worker 1 ({address})" in error_line(err)
-    saved = saved_update(workdir)
-    folders = {"finished": workdir, "undisturbed": tmp_path / "undisturbed"}
-    runs = {name: start("--workdir", folder, *CLUSTER) for name, folder in folders.items()}
-    for name, run in runs.items():
-        status, _, err = run.finish()
-        assert status == 0, f"{name}: {err}"
-    assert runs["finished"].first_update() == saved + 5 < 60
-    assert_same_end(workdir, tmp_path / "undisturbed")  # weights, variables and slots
+    flags = "--workdir", tmp_path, *CLUSTER
+    run = start(*flags, "--config.train.num_updates=10", **proxy)
+    status, out, err = run.finish()  # none of its processes is left
+    assert status == 0 and "gradients_dropped" not in out, err
+    assert json.loads((tmp_path / "results.json").read_text())["made"]["update"] == 10
+    endless = "--replicas_to_aggregate=1", "--config.train.num_updates=1000000"
+    run = start(*flags, *endless)
+    assert run.first_update() == 10 + 5
+    os.kill(members(run)["worker 1"], signal.SIGKILL)
+    run.wait_for("^worker 1 has failed; 1 others continue$")
+    update = last_update(run)
+    wait_until(lambda: last_update(run) > update)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does, to all processes
+    began = time.monotonic()
+    status, out, err = run.finish()
+    saved = saved_update(tmp_path)
+    assert status == 0 and f"Stopped at update {saved};" in out and "Traceback" not in err, err
+    assert time.monotonic() - began < STATED and saved > update
 
 
 @pytest.mark.slow
@@ -108,8 +104,7 @@ def test_roles_of_tf_config_and_a_worker_that_comes_back(start, tmp_path):
         config = json.dumps({"cluster": addresses, "task": task})
         flags = "--workdir", tmp_path, "--nosync", f"--startup_timeout={LIMIT}"
         flags += "--config.variables.policy=fixed_shards", "--config.train.num_updates=1000000"
-        every = "--config.train.evaluate_every_updates", "--config.train.checkpoint_every_updates"
-        return start(*flags, *(f"{flag}=40" for flag in every), TF_CONFIG=config)
+        return start(*flags, TF_CONFIG=config)
 
     def staleness():
         """The largest of each line's updates."""

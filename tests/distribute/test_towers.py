@@ -157,7 +157,7 @@ def _five_updates(babi, devices, initial, **how):
 def clipped_babi(small_babi_h5):
     """Every part of an update is in use: clipping, L2, dropout, averaged weights."""
     tf.random.set_seed(0)
-    config, data, task = small_babi(small_babi_h5)
+    config, data, task = small_babi(small_babi_h5, num_steps=1)
     config = replace(config, train={"clip_norm": 0.1, "l2": 0.001, "ema_decay": 0.9})
     initial = {
         variable.ref(): variable.numpy()
@@ -178,8 +178,7 @@ def one_device(clipped_babi):
     "count, how",
     [
         (3, {}),  # of 16 examples 5, 5 and 6
-        (3, {"compiled": True}),
-        (2, {"compiled": True, "encodes_itself": True}),
+        (2, {"compiled": True}),
     ],
 )
 def test_several_devices_equal_one(clipped_babi, one_device, count, how):
@@ -233,7 +232,7 @@ def _reads_in_graph(trainer):
 @pytest.mark.slow
 def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
     lists = []
-    for num_steps, devices in ((1, 1), (1, 4), (5, 1)):
+    for num_steps, devices in ((1, 1), (3, 2)):
         babi = small_babi(small_babi_h5, num_steps=num_steps, num_parts=1)
         rows, trainer = _listing(babi, CPUS[:devices])
         names = [row["name"] for row in rows]
@@ -245,7 +244,7 @@ def test_every_tower_reads_each_variable_once_whatever_the_steps(small_babi_h5):
         towers = {f"tower {i}": 1 for i in range(devices)}
         assert [row.pop("readers") for row in rows] == [towers] * len(rows)
         lists.append(rows)
-    assert lists[0] == lists[1] == lists[2]
+    assert lists[0] == lists[1]
 
 
 def test_the_table_of_variables_has_one_line_each_and_totals():

@@ -14,8 +14,15 @@ NODE, EDGE, GLOBAL, OUTPUT = 4, 3, 2, 5
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mean", [False, True])
-@pytest.mark.parametrize("hidden_sizes", [[6], [6, 7, 8]])
-@pytest.mark.parametrize("options", ["", "edges", "next weights", "edges globals next weights"])
+@pytest.mark.parametrize(
+    "hidden_sizes, options",
+    [
+        ([6, 7, 8], ""),
+        ([6], "edges"),
+        ([6, 7, 8], "next weights"),
+        ([6], "edges globals next weights"),
+    ],
+)
 def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, options, mean):
     graph, pairs, node_graph, real, num_graphs = make_case(form)
     edges = draw_edges(graph, EDGE) if "edges" in options else None

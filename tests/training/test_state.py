@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import replace
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Results
-from rrn.training import Request, run, setup
 from rrn.training.state import Sampler, shares_by_error
 from rrn.training.step import Trainer
-from rrn.training.workdir import Workdir
-from tests.helpers import CPUS, LineTask, line_config, load_config, shrink
+from tests.helpers import CPUS, LineTask, line_config
 
 
 class GroupedLine(LineTask):
@@ -65,33 +62,6 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     resumed = grouped_trainer(stages=stages, first_update=2)
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == trainer.shares()
-
-
-def test_a_run_begins_with_the_shares_of_the_weights_that_it_begins_from(
-    trained_run, small_data, tmp_path, monkeypatch
-):
-    """The pipeline is made before the first validation, and no other one after it."""
-    traced = []
-
-    def record(*args, shares, **settings):
-        traced.append(shares)
-        return training_inputs(*args, shares=shares, **settings)
-
-    config = shrink(load_config("babi.py", "test"))
-    train = {"num_updates": 2, "evaluate_every_updates": 2, "error_share": 0.5}
-    config = replace(config, data={"path": str(small_data(config))}, train=train)
-    weights = trained_run("babi.py") / "weights.h5"
-    monkeypatch.setattr(setup, "training_inputs", record)
-    run(Request(config, "babi", tmp_path, devices="cpu", weights=weights))
-    lines = Workdir(tmp_path).metrics()
-    validated = [line for line in lines if "error/mean" in line]
-    assert [line["update"] for line in validated] == [0, 2]
-    shares = next(line for line in lines if any(name.startswith("share/") for name in line))
-    assert shares["update"] == 0
-    errors = {n[-2:]: v for n, v in validated[0].items() if n.startswith("error/task_")}
-    assert len(traced) == 1 and traced[0].graph is not None  # a value of the traced function
-    found = [shares[f"share/{task}"] for task in errors]
-    np.testing.assert_allclose(found, shares_by_error(np.array([*errors.values()]), 0.5), rtol=1e-6)
 
 
 def test_a_group_that_validation_lacks_has_the_mean_error():

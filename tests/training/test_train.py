@@ -2,6 +2,7 @@
 
 import functools
 import json
+import signal
 import subprocess
 import types
 
@@ -18,7 +19,9 @@ from rrn.tasks.report import Results
 from rrn.training import Request, evaluate, run
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import make_machines
+from rrn.training.progress import StopRequest
 from rrn.training.setup import read_data, set_up
+from rrn.training.state import shares_by_error
 from rrn.training.step import Trainer
 from rrn.training.train import Training
 from rrn.training.workdir import Workdir
@@ -31,10 +34,10 @@ def config(small_babi_h5):
 
 
 @pytest.mark.slow
-def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should(
+def test_averages_and_shares_begin_with_given_weights_and_checkpoints_come_when_they_should(
     config, tmp_path, capsys
 ):
-    train = {"num_updates": 10, "learning_rate": 1e-9, "ema_decay": 0.9}
+    train = {"num_updates": 10, "learning_rate": 1e-9, "ema_decay": 0.9, "error_share": 0.5}
     every = {"log_every_updates": 5, "evaluate_every_updates": 10, "checkpoint_every_updates": 4}
     config = replace(config, train={**train, **every})
     given = tmp_path / "given.h5"
@@ -57,6 +60,14 @@ def test_averages_begin_with_given_weights_and_checkpoints_come_when_they_should
     assert all(row["peak_memory/process"] > 2**27 for row in rows if "split" not in row)
     made = json.loads((tmp_path / "results.json").read_text())["made"]
     assert made["update"] == 10 and made["minutes"] == round(rows[-1]["seconds"] / 60, 2)
+    # Before the first update it is validated, which gives the shares.
+    validated = [row for row in rows if "error/mean" in row]
+    assert [row["update"] for row in validated] == [0, 10]
+    shares = next(row for row in rows if any(name.startswith("share/") for name in row))
+    assert shares["update"] == 0
+    errors = {n[-2:]: v for n, v in validated[0].items() if n.startswith("error/task_")}
+    found = [shares[f"share/{task}"] for task in errors]
+    np.testing.assert_allclose(found, shares_by_error(np.array([*errors.values()]), 0.5), rtol=1e-6)
 
 
 @pytest.mark.parametrize("jit", ["off", "on"])
@@ -66,7 +77,7 @@ def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
         replace(stage, name=f"facts_{most}", num_updates=2, options={"max_facts": most})
         for most in (2, 6)
     ]
-    config = replace(config, train={"stages": stages}, model={"num_steps": 1})
+    config = replace(config, train={"stages": stages}, model={"num_steps": 1, "num_parts": 1})
     request = Request(config, "babi", tmp_path, devices="cpu", jit=jit)
     setup = set_up(request, make_machines(request), *read_data(request))
     trainer = setup.trainer()
@@ -190,39 +201,10 @@ def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_pat
     assert {short_device(variable.device) for variable in setup.variables} == {"CPU:0"}
 
 
-def small_sudoku(path, **train):
-    config = replace(load_config("sudoku.py", "test"), data={"path": str(path)})
-    train = {"num_updates": 10, "schedule": "constant", "ema_decay": 0.9, **train}
-    return replace(config, model={"hidden_size": 8, "num_steps": 1}, train=train)
-
-
-@pytest.mark.slow
-def test_a_compiled_run_resumes_to_the_same_bits(small_sudoku_h5, tmp_path):
-    def train(folder, num_updates):
-        config = small_sudoku(small_sudoku_h5, num_updates=num_updates)
-        run(Request(config, "sudoku", tmp_path / folder, devices="cpu", jit="on"))
-
-    train("whole", 10)
-    train("part", 5)
-    train("part", 10)
-    ours, theirs = (
-        tf.train.load_checkpoint(str(tmp_path / folder / "checkpoints" / "last"))
-        for folder in ("whole", "part")
-    )
-    names = [name for name in ours.get_variable_to_shape_map() if name.startswith("trainer/")]
-    assert len(names) > 60  # weights, slots, averages
-    for name in names:
-        np.testing.assert_array_equal(ours.get_tensor(name), theirs.get_tensor(name), err_msg=name)
-
-
-@pytest.mark.slow
-def test_a_loss_that_is_not_finite_ends_devices_that_do_not_wait(small_sudoku_h5, tmp_path):
-    config = small_sudoku(small_sudoku_h5, learning_rate=1e9)
-    request = Request(config, "sudoku", tmp_path, devices="cpu:2", sync=False)
-    said = r"^update \d: the loss or its gradient: not finite; .*/ckpt-0$"
-    with pytest.raises(FloatingPointError, match=said):
-        run(request)
-    assert not (tmp_path / "metrics.jsonl").exists() and not (tmp_path / "weights.h5").exists()
+def test_sigterm_asks_a_run_to_stop():
+    with StopRequest() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.requested and stop.status == 143
 
 
 def test_a_commit_that_git_does_not_tell_is_said(monkeypatch, capsys):
