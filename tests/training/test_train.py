@@ -15,8 +15,9 @@ from rrn.config import replace
 from rrn.distribute import Cluster
 from rrn.distribute.variables import short_device
 from rrn.files.weights import load_weights, save_weights
+from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Results
-from rrn.training import Request, evaluate, run
+from rrn.training import Request, evaluate, run, setup
 from rrn.training.checkpoints import Checkpoints
 from rrn.training.machines import make_machines
 from rrn.training.progress import StopRequest
@@ -25,6 +26,7 @@ from rrn.training.state import shares_by_error
 from rrn.training.step import Trainer
 from rrn.training.train import Training
 from rrn.training.workdir import Workdir
+from rrn.training.worker_updates import SynchronousUpdates
 from tests.helpers import CPUS, LineTask, line_batches, line_config, load_config, make_small
 
 
@@ -35,8 +37,14 @@ def config(small_babi_h5):
 
 @pytest.mark.slow
 def test_averages_and_shares_begin_with_given_weights_and_checkpoints_come_when_they_should(
-    config, tmp_path, capsys
+    config, tmp_path, capsys, monkeypatch
 ):
+    """The pipeline is traced once, before the first validation, and takes the shares after it."""
+    traced, used, make, use = [], [], training_inputs, SynchronousUpdates.use
+    spy = functools.partial(monkeypatch.setattr, setup, "training_inputs")
+    spy(lambda *args, **named: traced.append(named) or make(*args, **named))
+    spy = functools.partial(monkeypatch.setattr, SynchronousUpdates, "use")
+    spy(lambda self, inputs, named: used.append(named["shares"]) or use(self, inputs, named))
     train = {"num_updates": 10, "learning_rate": 1e-9, "ema_decay": 0.9, "error_share": 0.5}
     every = {"log_every_updates": 5, "evaluate_every_updates": 10, "checkpoint_every_updates": 4}
     config = replace(config, train={**train, **every})
@@ -46,6 +54,8 @@ def test_averages_and_shares_begin_with_given_weights_and_checkpoints_come_when_
     given = [tf.Variable(tf.random.normal(v.shape), name=v.name[:-2]) for v in variables]
     save_weights(tmp_path / "given.h5", given, {})
     run(request)
+    assert len(traced) == 1 and len(used) == 1
+    assert len(set(used[0])) > 1  # they are equal before the validation
     load_weights(tmp_path / "weights.h5", variables)
     for variable, value in zip(variables, given, strict=True):
         np.testing.assert_allclose(variable, value, atol=1e-6)
