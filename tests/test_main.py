@@ -227,9 +227,3 @@ def test_with_verbosity_an_error_shows_where_it_was_raised(files, call, monkeypa
     monkeypatch.setattr(sys, "argv", ["main.py", f"--config={files}/raises.py", "-v=1"])
     with pytest.raises(ValueError, match="not so"):
         start()
-
-
-def test_help_needs_no_wide_terminal(call, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "1")
-    status, out, _ = call("--help")
-    assert status == 1 and "--replicas_to_aggregate" in out

@@ -117,9 +117,3 @@ def test_what_is_wrong_is_said_before_a_run_begins(sweep_in, tmp_path, option, s
     status, printed = sweep_in(option)
     assert status == 1 and printed.startswith(f"error: {said}") and printed.count("\n") == 1
     assert not (tmp_path / "w").exists()
-
-
-def test_a_wrong_seed_is_an_error(sweep_in, capsys):
-    with pytest.raises(SystemExit):
-        sweep_in("--seeds=0,a")
-    assert "--seeds" in capsys.readouterr().err

@@ -57,10 +57,6 @@ def test_what_can_be_foreseen_is_one_line(error, said):
     assert line.startswith(f"error: {said}") and "\n" not in line
 
 
-def test_further_lines_are_indented():
-    assert error_line(ValueError("a:\n  b\nc")) == "error: a:\n  b\n  c"
-
-
 def test_what_nobody_could_foresee_keeps_its_traceback():
     for mistake in (lambda: {}["a"], lambda: None.a, lambda: [][0], lambda: "a" + 1):
         assert error_line(raised(mistake)) is None

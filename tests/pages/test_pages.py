@@ -16,10 +16,6 @@ def test_a_tables_text_has_names_on_the_left_and_cells_on_the_right():
     ]
 
 
-def test_notes_stand_below():
-    assert str(Table(("", "%"), [("all", "7")], ["one", "two"])).split("\n")[2:] == ["one", "two"]
-
-
 EXAMPLE = Example(
     "a title",
     [Step(answers=[("</script>", np.float32(0.12345))], strengths=np.array([2.0, 0.00001]))],

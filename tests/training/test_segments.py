@@ -180,13 +180,6 @@ def test_a_segment_goes_on_where_the_last_one_ended():
     assert (trainer.carried._segments.numpy() == 2).all()
 
 
-def test_one_segment_is_training_without_a_pool():
-    assert load_config("sudoku.py").train.stages[0].segments is None
-    task = LineTask()
-    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    assert Trainer(task, line_config(batch_size=6), CPUS[:1], specs).carried is None
-
-
 def test_what_cannot_be_carried_is_named():
     task = LineTask()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
