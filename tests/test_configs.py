@@ -123,12 +123,6 @@ def test_a_field_of_all_stages_is_set_from_the_command_line():
     assert [stage.num_updates for stage in config.train.stages] == [3] * 3
 
 
-@pytest.mark.parametrize("file", sorted({file for file, _ in experiments()}))
-def test_an_unknown_variant_is_an_error(file):
-    with pytest.raises(ValueError, match=r"variants.*'nonsense'"):
-        load_config(file, "nonsense")
-
-
 def test_a_file_without_variants_has_none():
     with pytest.raises(ValueError, match=r"^variants are none, got 'nope'$"):
         look_up({"": None})("nope")

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from rrn.tasks.inputs import training_inputs
-from rrn.training.machines import OneMachine
 from rrn.training.step import Trainer, apply, average, run_tower
 from rrn.training.worker_updates import (
     AsynchronousUpdates,
@@ -126,11 +125,6 @@ def test_a_loss_that_is_not_finite_is_told_with_the_first_update_that_has_it():
     shard = trainer.model_variables[0]
     shard.assign(tf.fill(shard.shape, np.nan))
     assert updates.train(4)[1] == 4
-
-
-def test_one_device_alone_waits_for_nobody():
-    with pytest.raises(ValueError, match=r"--nosync: /device:CPU:0 is one device, .*cpu:2"):
-        OneMachine(CPUS[:1], sync=False)
 
 
 @pytest.fixture(scope="module")
