@@ -154,7 +154,7 @@ def line_training(folder, evaluate, make_updates, **fields):
     checkpoints.track(trainer)
     setup = types.SimpleNamespace(
         about={"config": "line"},
-        inputs=lambda arrays, num_done, **settings: None,
+        inputs=lambda num_done, **settings: None,
         machines=types.SimpleNamespace(evaluation_devices=CPUS[:1], compiled=False),
         request=types.SimpleNamespace(
             config=types.SimpleNamespace(train=config), profile=0, weights=None
