@@ -59,6 +59,10 @@ def pytest_runtest_teardown(item, nextitem):
         tf = sys.modules.get("tensorflow")
         if tf is not None:
             tf.keras.backend.clear_session()
+            # TensorFlow keeps each graph in which tf.custom_gradient was traced, with its arrays.
+            gradients = sys.modules["tensorflow.python.framework.ops"].gradient_registry._registry
+            for name in [name for name in gradients if name.startswith("CustomGradient-")]:
+                del gradients[name]
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -120,7 +120,7 @@ def test_readout_dropout_needs_the_examples_random_alone(some_logits, arrays):
     def dropped(examples):
         batch, examples = make_batch(task, arrays, examples)
         random = ExampleRandom([7, 8], examples, task.num_examples(arrays))
-        logits, _ = task.logits(task.encode(batch), batch, random)
+        logits = task.logits(*task.run(task.encode(batch), batch), random)
         return dict(zip(examples.tolist(), logits, strict=True))
 
     many, few = dropped(examples), dropped(examples[:5])
