@@ -68,7 +68,9 @@ def towers_of(task, devices, compiled=False, encodes_itself=False):
     return make_towers(devices, task.network, task.encoder, encodes_itself, compiled)
 
 
-def make_trainer(config, data, task, devices, first_update=0, compiled=False, encodes_itself=False):
+def make_trainer(
+    config, data, task, devices, first_update=0, compiled=False, encodes_itself=False, of=Trainer
+):
     """(Trainer, its devices' inputs); see `Tower` for what is compiled and encoded where."""
     task.fixed_shapes = compiled
     inputs = training_inputs(
@@ -76,7 +78,7 @@ def make_trainer(config, data, task, devices, first_update=0, compiled=False, en
     )
     specs = [dataset.element_spec for dataset in inputs]
     towers = towers_of(task, devices, compiled, encodes_itself)
-    return Trainer(task, config.train, towers, specs, data.arrays("train"), first_update), inputs
+    return of(task, config.train, towers, specs, data.arrays("train"), first_update), inputs
 
 
 def check_two_devices_equal_one(config, data, task):

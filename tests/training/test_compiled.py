@@ -12,6 +12,7 @@ from rrn.nn import network
 from rrn.tasks import Report, create_task
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import OneMachine
+from rrn.training.state import TrainingState
 from rrn.training.step import Trainer
 from tests.compare import assert_close
 from tests.helpers import (
@@ -49,7 +50,7 @@ def results_of(made, **how):
     """The last stage's losses, gradients and metrics of one batch, with the initial variables."""
     config, *others = made
     config = replace(config, train={"stages": config.train.stages[-1:]})
-    trainer, inputs = make_trainer(config, *others, CPUS[:1], **how)
+    trainer, inputs = make_trainer(config, *others, CPUS[:1], **how, of=TrainingState)
     batches = [next(iter(dataset)) for dataset in inputs]
     (stage,) = trainer.plan.stages
     losses, gradients, metrics = tf.function(

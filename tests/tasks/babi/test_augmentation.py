@@ -12,7 +12,7 @@ from rrn.variables.random import ExampleRandom
 from tests.data_prep.babi.answerer import answer
 from tests.tasks.babi.questions import make_task, spell, tiny_data
 
-COPIES = 8  # of each question
+COPIES = 4  # of each question
 # Names that have their capitals in the middle of a sentence, too.
 NAMES = {
     *("daniel", "john", "mary", "sandra", "bill", "fred", "jeff", "julie"),
