@@ -59,12 +59,14 @@ PRINTS = {
 }
 
 
+# That of stages.md runs in tests/training/test_stage_runs.py.
+WITH_PYTHON = [d for d in DOCUMENTS if "```python" in text_of(d) and d != "docs/guide/stages.md"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in text_of(d)])
+@pytest.mark.parametrize("document", WITH_PYTHON)
 def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys, request):
     """As it is written, but for numbers of updates and steps; its files are in its own folder."""
-    if document == "docs/guide/stages.md":
-        pytest.skip("tests/training/test_stage_runs.py runs it")
     code = "\n".join(blocks_of(document, "python"))
     code = re.sub(
         r"^(.*\b(?:NUM_UPDATES|EPOCHS) =(?:.*,)?) \d+$", r"\1 4", code, flags=re.MULTILINE
