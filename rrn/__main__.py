@@ -6,6 +6,7 @@
 An installed package has it as the command `rrn`.
 """
 
+import gc
 import os
 import re
 import shutil
@@ -14,6 +15,9 @@ from typing import NoReturn
 
 # TensorFlow reads this when it is imported. Its errors come as exceptions.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if "--verbosity=1" in sys.argv else "3")
+
+# Imports and tracing make many objects that stay; Python would look for garbage among them often.
+gc.set_threshold(100_000)
 
 from absl import app, flags, logging
 

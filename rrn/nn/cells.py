@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.nn.checks import check_shape
-from rrn.nn.layers import Linear, bias_add, custom_gradient
+from rrn.nn.layers import Linear, bias_add, bias_gradient, custom_gradient
 from rrn.variables.reading import read
 
 
@@ -79,28 +79,21 @@ class LSTMCell(Cell):
 
     def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tf.Tensor]:
         if state is None:
-            kernel, c = kernel[: -self.hidden_size], []
-        else:
-            x, c = _joined(*(tf.cast(part, kernel.dtype) for part in (x, state[0]))), [state[1]]
-        return _lstm_state(bias_add(self.linear.product(x, kernel), bias), *c)
+            kernel = kernel[: -self.hidden_size]
+        return _lstm_step(x, kernel, bias, *(state or ()))
 
 
 # With TensorFlow's own gradients, an unrolled cell would take three times as many operations to
 # trace: where a number of rows is not known, they compute shapes.
-
-
 @custom_gradient
-def _joined(x, h):
-    """`[x, h]`, of one row each."""
-    return tf.concat([x, h], axis=1), lambda d: tf.split(d, [-1, h.shape[1]], axis=1)
-
-
-@custom_gradient
-def _lstm_state(gates, *c):
-    """(h', c') of the split `gates` `[rows, 4 * size]` and, but at the first step, c."""
+def _lstm_step(x, kernel, bias, *state):
+    """(h', c') of x and, but at the first step, (h, c)."""
+    parts = [tf.cast(part, kernel.dtype) for part in (x, *state[:1])]
+    inputs = tf.concat(parts, axis=1) if state else parts[0]
+    gates = tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
     i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
     i, j, f, o = tf.sigmoid(i), tf.tanh(j), tf.sigmoid(f + 1.0), tf.sigmoid(o)
-    new_c = i * j + f * c[0] if c else i * j
+    new_c = i * j + f * state[1] if state else i * j
     tanh_c = tf.tanh(new_c)
 
     def gradient(dh, dc):
@@ -108,10 +101,16 @@ def _lstm_state(gates, *c):
         d_gates = [
             tf.raw_ops.SigmoidGrad(y=i, dy=dc * j),
             tf.raw_ops.TanhGrad(y=j, dy=dc * i),
-            tf.raw_ops.SigmoidGrad(y=f, dy=dc * c[0]) if c else tf.zeros_like(f),
+            tf.raw_ops.SigmoidGrad(y=f, dy=dc * state[1]) if state else tf.zeros_like(f),
             tf.raw_ops.SigmoidGrad(y=o, dy=dh * tanh_c),
         ]
-        return [tf.cast(tf.concat(d_gates, axis=-1), gates.dtype), *(dc * f for _ in c)]
+        d_gates = tf.cast(tf.concat(d_gates, axis=-1), gates.dtype)
+        d_inputs = tf.matmul(d_gates, kernel, transpose_b=True)
+        own = tf.matmul(inputs, d_gates, transpose_a=True), bias_gradient(d_gates)
+        if not state:
+            return tf.cast(d_inputs, x.dtype), *own
+        dx, dh = tf.split(d_inputs, [-1, state[0].shape[1]], axis=1)
+        return tf.cast(dx, x.dtype), *own, tf.cast(dh, state[0].dtype), dc * f
 
     return (o * tanh_c, new_c), gradient
 

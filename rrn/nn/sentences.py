@@ -94,4 +94,5 @@ class SentenceEncoder(tf.Module):
                 state = [gather_with_dense_gradient(s, parents) for s in state]
             state = self.lstm(words, state)
             levels.append(state[0])
-        return tf.gather(tf.concat(levels, 0), tree["ends"])
+        # A sparse gradient would be taken apart level by level.
+        return gather_with_dense_gradient(tf.concat(levels, 0), tree["ends"])

@@ -23,10 +23,10 @@ class MovingAverages(tf.Module):
 
     def update(self) -> None:
         """Moves the averages towards the variables; to be called after every update of these."""
+        rate = tf.constant(1.0 - self.decay)
         for average, variable in zip(shards(self.averages), shards(self.variables_), strict=True):
             with tf.device(variable.device):
-                change = (1.0 - self.decay) * (variable - average)
-                average.assign_add(change, read_value=False)
+                average.assign_add(rate * (variable - average), read_value=False)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:

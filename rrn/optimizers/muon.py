@@ -129,11 +129,12 @@ def orthogonalized(matrices: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tens
     def product(a, b, **transposed):
         return tf.cast(tf.matmul(a, b, **transposed), tf.float32)
 
+    a, b, c = map(tf.constant, (3.4445, -4.7750, 2.0315))
     x = matrices / (tf.norm(matrices, axis=[-2, -1], keepdims=True) + 1e-7)  # none is above 1
     for _ in range(5):
         low = tf.cast(x, dtype)
         gram = product(low, low, transpose_a=upright, transpose_b=not upright)
         low_gram = tf.cast(gram, dtype)
-        polynomial = tf.cast(-4.7750 * gram + 2.0315 * product(low_gram, low_gram), dtype)
-        x = 3.4445 * x + (product(low, polynomial) if upright else product(polynomial, low))
+        polynomial = tf.cast(b * gram + c * product(low_gram, low_gram), dtype)
+        x = a * x + (product(low, polynomial) if upright else product(polynomial, low))
     return x

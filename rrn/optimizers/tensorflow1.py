@@ -27,7 +27,8 @@ class Adam(Optimizer):
 
     def apply(self, gradients, rate, update) -> None:
         t = tf.cast(update + 1, tf.float32)
-        powers = tf.pow(self.beta_1, t), tf.pow(self.beta_2, t)
+        beta_1, beta_2, epsilon = map(tf.constant, (self.beta_1, self.beta_2, self.epsilon))
+        powers = tf.pow(beta_1, t), tf.pow(beta_2, t)
         for variable, m, v, gradient in self._each(gradients, self.m, self.v):
             tf.raw_ops.ResourceApplyAdam(
                 var=variable.handle,
@@ -36,9 +37,9 @@ class Adam(Optimizer):
                 beta1_power=powers[0],
                 beta2_power=powers[1],
                 lr=rate,
-                beta1=self.beta_1,
-                beta2=self.beta_2,
-                epsilon=self.epsilon,
+                beta1=beta_1,
+                beta2=beta_2,
+                epsilon=epsilon,
                 grad=gradient,
                 use_locking=True,  # workers may update at the same time
             )

@@ -58,12 +58,12 @@ class FullyConnectedGraph(GraphValue):
 
     def _sum_nodes(self, nodes):
         nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
-        return tf.reduce_sum(nodes * self.mask[:, :, None], axis=1)
+        return tf.reduce_sum(nodes * tf.expand_dims(self.mask, 2), axis=1)
 
     def _broadcast(self, globals_):
         shape = [*self._sizes(), globals_.shape[-1]]
         # tf.repeat would take ten times the operations.
-        return tf.reshape(tf.broadcast_to(globals_[:, None], shape), [-1, shape[-1]])
+        return tf.reshape(tf.broadcast_to(tf.expand_dims(globals_, 1), shape), [-1, shape[-1]])
 
     def validate(self) -> None:
         mask = known_value("FullyConnectedGraph.validate: mask", self.mask)
@@ -77,7 +77,7 @@ class FullyConnectedGraph(GraphValue):
 
     def _weights(self, edge_weights):
         """Weights of the edges `[batch, senders, receivers or 1]`."""
-        mask = self.mask[:, :, None]
+        mask = tf.expand_dims(self.mask, 2)
         return mask if edge_weights is None else mask * edge_weights
 
 
@@ -91,7 +91,9 @@ def _weighted_sum(values, weights):
     a, b, c, size = tf.unstack(tf.shape(values))
     weights = tf.cast(weights, values.dtype)
     if weights.shape[2] == 1 and not is_compiling():
-        sums = tf.matmul(weights, tf.reshape(values, [a, b, c * size]), transpose_a=True)
+        # tf.matmul's gradient would compute for both what was broadcast.
+        rows = tf.reshape(values, [a, b, c * size])
+        sums = tf.raw_ops.BatchMatMul(x=weights, y=rows, adj_x=True)
         return tf.reshape(sums, [a * c, size])
-    sums = tf.reduce_sum(tf.cast(values * weights[..., None], tf.float32), axis=1)
+    sums = tf.reduce_sum(tf.cast(values * tf.expand_dims(weights, -1), tf.float32), axis=1)
     return tf.cast(tf.reshape(sums, [a * c, size]), values.dtype)

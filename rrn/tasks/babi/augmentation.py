@@ -159,20 +159,21 @@ class Texts:
         found = {(t, n): read(sentences[n], t) for n, own in enumerate(tasks) for t in own}
         names = {at: [w for w in f if isinstance(w, Name)] for at, f in found.items()}
         gaps, shape = max([1, *map(len, names.values())]), (max(TASK_KINDS) + 1, len(sentences))
-        self.template_of = np.zeros(shape, np.int32)
-        self.names_of = np.zeros([*shape, gaps, 2], np.int32)
+        template_of = np.zeros(shape, np.int32)
+        names_of = np.zeros([*shape, gaps, 2], np.int32)
         tables = {}  # template -> its number, and its row of `sentence_of`; -1: not known yet
         for at, words in found.items():
             template = at[0], *(w._replace(thing=0) if isinstance(w, Name) else w for w in words)
             new = len(tables), np.full([MOST_THINGS] * gaps, -1, np.int32)
-            self.template_of[at], row = tables.setdefault(template, new)
+            template_of[at], row = tables.setdefault(template, new)
             for gap, name in enumerate(names[at]):
-                self.names_of[(*at, gap)] = name.kind, name.thing
+                names_of[(*at, gap)] = name.kind, name.thing
             if np.any(row[tuple(name.thing for name in names[at])] < 0):
                 for new in permuted(names[at]):
                     row[new] = self._number(words, new)
         # What never occurs, as the sentences of padding, becomes sentence 0.
-        self.sentence_of = np.maximum([row for _, row in tables.values()], 0)
+        self.sentence_of = tf.constant(np.maximum([row for _, row in tables.values()], 0))
+        self.template_of, self.names_of = tf.constant(template_of), tf.constant(names_of)
 
     def _number(self, words, new):
         """The number of the sentence with new things in its gaps, which is added if it is new."""

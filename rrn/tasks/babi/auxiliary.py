@@ -29,7 +29,9 @@ def content_words(words: np.ndarray, facts: np.ndarray, fact_tasks: np.ndarray) 
       facts: the facts' sentences, numbers `[facts]`.
       fact_tasks: the task that each fact is of `[facts]`.
     """
-    shares = np.stack([words[facts[fact_tasks == t]].mean(axis=0) for t in np.unique(fact_tasks)])
+    tasks = [facts[fact_tasks == t] for t in np.unique(fact_tasks)]
+    counts = np.stack([np.bincount(own, minlength=len(words)) for own in tasks])
+    shares = counts @ words / counts.sum(axis=1, keepdims=True)
     content = shares.sum(axis=0) <= CONTENT_SHARE * (shares > 0).sum(axis=0)
     content[0] = False
     return content

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rrn.distribute.devices import CPU
 from rrn.files.data import PreparedData
 from rrn.nn.sentences import padded, prefix_tree
 from rrn.tasks.babi.augmentation import Augmentation
@@ -35,7 +36,8 @@ class Batches:
         self.config, self.fact_shares = config, fact_shares
         self.answered_alone = set()
         if "train" in data.splits:
-            self._prepare_training(data.shared, data.splits["train"])
+            with tf.device(CPU):  # tensors, since of arrays each graph would have copies
+                self._prepare_training(data.shared, data.splits["train"])
 
     def _prepare_training(self, shared, train):
         """Questions lie in order of task: those of tasks[t] from question_starts[t] on."""
@@ -54,12 +56,13 @@ class Batches:
         if self.config.augment:
             self.augmentation = Augmentation(shared, train, fact_tasks)
             tokens, lengths = self.augmentation.sentences()
-        self.training_sentences = {"sentences/tokens": tokens, "sentences/length": lengths}
+        words = {"sentences/tokens": tokens, "sentences/length": lengths}
+        self.training_sentences = tf.nest.map_structure(tf.constant, words)
         if self.config.auxiliary_loss:
             bags = bags_of_words(tokens, lengths, len(shared["vocabulary"]))
             content = content_words(bags, train["facts"], fact_tasks)
-            self.topics = find_topics(tokens, lengths, content)
-            self.content = bags * content
+            self.topics = tf.constant(find_topics(tokens, lengths, content))
+            self.content = tf.constant(bags * content)
 
     def draw(self, seed: Seed, batch_size: int) -> tf.Tensor:
         """Draws tasks uniformly, then a training question of the task uniformly, `[batch_size]`."""
@@ -263,9 +266,10 @@ def distinct_questions(arrays: Mapping[str, np.ndarray]) -> tuple[list[tuple], n
       file with this vocabulary; each example's index in this list `[examples]`).
     """
     tokens, lengths = arrays["sentences/tokens"], arrays["sentences/length"]
-    pairs = np.stack([arrays["task"], arrays["question"]], axis=1)
-    pairs, numbers = np.unique(pairs, axis=0, return_inverse=True)
-    return [(t, *tokens[q, : lengths[q]].tolist()) for t, q in pairs.tolist()], numbers.reshape(-1)
+    keys = arrays["task"].astype(np.int64) * len(tokens) + arrays["question"]
+    keys, numbers = np.unique(keys, return_inverse=True)
+    pairs = (divmod(key, len(tokens)) for key in keys.tolist())
+    return [(t, *tokens[q, : lengths[q]].tolist()) for t, q in pairs], numbers
 
 
 def answered_alone(questions: Sequence[tuple], numbers: np.ndarray, answers: np.ndarray) -> set:
