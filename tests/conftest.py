@@ -12,6 +12,8 @@ import pytest
 
 # Tests have many shapes, each a few times: oneDNN's code for them is not worth the memory.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+# TensorFlow's allocator for oneDNN never gives back what its largest tensors took.
+os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 # What XLA compiles runs a few times: fast machine code is not worth LLVM's time.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 ROOT = Path(__file__).resolve().parents[1]
