@@ -1,7 +1,4 @@
-"""Prints the lowest versions that pyproject.toml declares, of the package and of its tests.
-
-pip install $(python tests/lowest.py)
-"""
+"""Prints the lowest versions that pyproject.toml declares, of the package and of its tests."""
 
 import re
 from pathlib import Path
