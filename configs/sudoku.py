@@ -15,7 +15,7 @@ four.
     quick       82.2 %, 30.0 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
     candidates  99.5 %, 95.9 %                          26 minutes, one core with AVX-512
-    extreme     48.3 % of Sudoku-Extreme (1,024: 71 %)  80 minutes, one core with AVX-512
+    extreme     48.3 % of Sudoku-Extreme (1,024: 71 %)  85 minutes, one core with AVX-512
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 
@@ -26,7 +26,6 @@ parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/report/trainin
         --out data/sudoku_hard.h5                                                     (hard)
 """
 
-import functools
 from typing import Any
 
 from rrn.config import (
@@ -185,7 +184,7 @@ def candidates() -> Experiment:
     return replace(config, train={"stages": stages})
 
 
-def later(
+def up_to(
     stage: Stage,
     revealed: int,
     max_segments: int,
@@ -193,7 +192,7 @@ def later(
     num_steps: int = 8,
     **fields: Any,
 ) -> Stage:
-    """The stage with up to `revealed` more cells revealed, and boards kept for longer."""
+    """The stage with up to `revealed` further cells, and boards kept for up to `max_segments`."""
     return replace(
         stage,
         num_updates=num_updates,
@@ -204,22 +203,21 @@ def later(
 
 
 def extreme() -> Experiment:
-    """Easy at first: revealed cells and a low number of steps, then fewer and more."""
+    """Starts with many cells revealed; later boards have fewer and are kept for longer."""
     config = replace(
         candidates(),
         data={"path": "data/sudoku_extreme.h5"},
         train={"ema_decay": 0.998, "evaluate_every_updates": 2_000, "validation_examples": 100},
     )
     fresh, carried = config.train.stages
-    up_to = functools.partial(later, carried)
     stages = (
         replace(fresh, options={"revealed": 24}),
-        up_to(16, 8, 1_600, name="revealed_16", schedule=CONSTANT),
-        up_to(8, 8, 2_000, name="revealed_8", schedule=CONSTANT),
-        up_to(4, 8, 4_000, name="revealed_4", learning_rate=2e-3, schedule=CONSTANT),
-        up_to(2, 16, 4_000, name="revealed_2", learning_rate=2e-3, schedule=CONSTANT),
-        up_to(2, 16, 6_000, name="falling", learning_rate=2e-3),  # its rate
-        up_to(2, 16, 14_000, name="again", learning_rate=1.5e-3),
+        up_to(carried, 16, 8, 1_600, name="revealed_16", schedule=CONSTANT),
+        up_to(carried, 8, 8, 2_000, name="revealed_8", schedule=CONSTANT),
+        up_to(carried, 4, 8, 4_000, name="revealed_4", learning_rate=2e-3, schedule=CONSTANT),
+        up_to(carried, 2, 16, 4_000, name="revealed_2", learning_rate=2e-3, schedule=CONSTANT),
+        up_to(carried, 2, 16, 6_000, name="falling", learning_rate=2e-3),  # its rate
+        up_to(carried, 2, 16, 14_000, name="again", learning_rate=1.5e-3),
     )
     return replace(config, train={"stages": stages})
 
@@ -234,21 +232,21 @@ def hard() -> Experiment:
             "validation_examples": 400,
         },
     )
-    up_to = functools.partial(later, config.train.stages[-1])
+    carried = config.train.stages[-1]
     stages = (
-        up_to(4, 8, 8_000, name="revealed_4", learning_rate=2e-3, schedule=CONSTANT),
-        up_to(2, 16, 8_000, name="revealed_2", learning_rate=2e-3, schedule=CONSTANT),
-        up_to(2, 16, 8_500, name="falling", learning_rate=2e-3),  # its rate
-        up_to(2, 32, 18_000, name="longer"),
-        up_to(1, 32, 27_000, name="revealed_1"),
-        up_to(1, 12, 52_000, name="short", schedule=Constant(warmup_updates=1_000)),
-        up_to(1, 32, 29_000, name="long"),
-        up_to(1, 6, 10_000, name="short_16", num_steps=16, schedule=Constant(warmup_updates=300)),
-        up_to(1, 16, 18_000, name="long_16", num_steps=16),
-        up_to(1, 4, 12_000, name="short_64", num_steps=16, schedule=Constant(warmup_updates=300)),
-        up_to(1, 12, 16_000, name="long_192", num_steps=16),
-        up_to(1, 16, 5_500, name="settle", num_steps=16, learning_rate=5e-4),
-        up_to(1, 16, 32_000, name="long_256", num_steps=16),
+        up_to(carried, 4, 8, 8_000, name="revealed_4", learning_rate=2e-3, schedule=CONSTANT),
+        up_to(carried, 2, 16, 8_000, name="revealed_2", learning_rate=2e-3, schedule=CONSTANT),
+        up_to(carried, 2, 16, 8_500, name="falling", learning_rate=2e-3),  # its rate
+        up_to(carried, 2, 32, 18_000, name="longer"),
+        up_to(carried, 1, 32, 27_000, name="revealed_1"),
+        up_to(carried, 1, 12, 52_000, name="short", schedule=Constant(warmup_updates=1_000)),
+        up_to(carried, 1, 32, 29_000, name="long"),
+        up_to(carried, 1, 6, 10_000, 16, name="short_16", schedule=Constant(warmup_updates=300)),
+        up_to(carried, 1, 16, 18_000, name="long_16", num_steps=16),
+        up_to(carried, 1, 4, 12_000, 16, name="short_64", schedule=Constant(warmup_updates=300)),
+        up_to(carried, 1, 12, 16_000, name="long_192", num_steps=16),
+        up_to(carried, 1, 16, 5_500, name="settle", num_steps=16, learning_rate=5e-4),
+        up_to(carried, 1, 16, 32_000, name="long_256", num_steps=16),
     )
     return replace(config, train={"stages": stages})
 

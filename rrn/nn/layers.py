@@ -84,7 +84,7 @@ def gather_with_dense_gradient(rows: tf.Tensor, indices: tf.Tensor) -> tf.Tensor
     @custom_gradient
     def gather_rows(rows):
         def gradient(dy):
-            number = tf.unstack(tf.shape(rows))[0]  # fewer operations than [0]
+            number = tf.unstack(tf.shape(rows))[0]  # fewer operations than tf.shape(rows)[0]
             sums = tf.math.unsorted_segment_sum(tf.cast(dy, wide), indices, number)
             return tf.cast(sums, rows.dtype)
 

@@ -91,7 +91,7 @@ def _weighted_sum(values, weights):
     a, b, c, size = tf.unstack(tf.shape(values))
     weights = tf.cast(weights, values.dtype)
     if weights.shape[2] == 1 and not is_compiling():
-        # tf.matmul's gradient would compute for both what was broadcast.
+        # The gradient of tf.matmul computes shapes, in case one factor was broadcast.
         rows = tf.reshape(values, [a, b, c * size])
         sums = tf.raw_ops.BatchMatMul(x=weights, y=rows, adj_x=True)
         return tf.reshape(sums, [a * c, size])

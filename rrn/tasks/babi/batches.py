@@ -36,7 +36,7 @@ class Batches:
         self.config, self.fact_shares = config, fact_shares
         self.answered_alone = set()
         if "train" in data.splits:
-            with tf.device(CPU):  # tensors, since of arrays each graph would have copies
+            with tf.device(CPU):  # as arrays, each graph would hold a copy
                 self._prepare_training(data.shared, data.splits["train"])
 
     def _prepare_training(self, shared, train):
