@@ -20,10 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_configure(config):
-    """Lets xdist begin groups in the order of `pytest_collection_modifyitems`.
-
-    Its own order is by numbers of tests, so that groups of a few slow tests would come last.
-    """
+    """Groups begin in the order of `pytest_collection_modifyitems`, not by numbers of tests."""
     config.option.loadscopereorder = False
 
 
@@ -154,9 +151,13 @@ def sudoku_h5(sudoku_clues: Path, prepare_once) -> Path:
 def four_logical_cpus():
     """Four logical CPU devices for every test; must come before TensorFlow's first operation."""
     import tensorflow as tf
+    from tensorflow.python.util import tf_stack
 
     from rrn.variables.order import keep_order
 
+    # An operation keeps the calls that made it, and XLA a copy: 300 MiB for one file of tests.
+    trace = tf_stack.extract_stack()
+    tf_stack.extract_stack = lambda **_: trace
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
     keep_order()
