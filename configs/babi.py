@@ -62,11 +62,16 @@ def facts(stage: Stage, most: int, **fields: Any) -> Stage:
 
 
 def quick() -> Experiment:
-    """Names are permuted in task 3 alone, whose 925 questions would be memorized."""
+    """Names are permuted in task 3 alone, whose 925 questions would be memorized.
+
+    Task 17 stays at 39 % for thousands of updates where it has less than 256 questions of a batch.
+    They are cheap: its stories have two facts.
+    """
     config = replace(
         paper(),
         model={
             "readout_dropout": 0.0,
+            "num_hidden_layers": 2,
             "num_parts": 6,
             "num_steps": 1,
             "normal_embeddings": True,
@@ -75,7 +80,7 @@ def quick() -> Experiment:
             "compute_dtype": "auto",
         },
         train={
-            "batch_size": 512,
+            "batch_size": 768,
             # Words in, words out.
             "optimizer": MuonSettings(exclude="^embedding|^readout/linear_2"),
             "learning_rate": 3e-3,
@@ -90,19 +95,20 @@ def quick() -> Experiment:
         evaluate={"by_stage": False},
     )
     (stage,) = replace(config, train={"error_share": 0.0}).train.stages
+    stage = replace(stage, group_shares={17: 0.33}, error_power=4.0)
     few, more = (
         replace(stage, options={"augment_below": 5_000, "max_facts": most}) for most in (12, 16)
     )
-    more = replace(more, schedule=CONSTANT)
     stages = (
         facts(few, 3, num_updates=500),
-        replace(more, name="stories", num_updates=2_400, error_share=0.6, error_power=2.0),
+        replace(more, name="stories", num_updates=2_000, schedule=CONSTANT, error_share=0.7),
         replace(
             more,
             name="falling",
             num_updates=900,
             schedule=Cosine(warmup_updates=50),
             error_share=0.8,
+            error_power=1.0,
         ),
     )
     return replace(config, train={"stages": stages})
@@ -112,8 +118,8 @@ def hour() -> Experiment:
     config = replace(
         quick(),
         # Task 3 asks for more than the paper's last 20 facts in 3.5 % of its validation questions.
-        model={"max_facts": 32, "num_parts": 8},
-        train={"evaluate_every_updates": 1_000},
+        model={"max_facts": 32, "num_hidden_layers": 3, "num_parts": 8},
+        train={"batch_size": 512, "evaluate_every_updates": 1_000},
         evaluate={"passes": 8},
     )
     first, *_ = config.train.stages
@@ -122,6 +128,8 @@ def hour() -> Experiment:
         options={"augment_below": 5_000, "max_facts": 24},
         learning_rate=1.5e-3,
         error_share=0.5,
+        error_power=1.0,
+        group_shares={},
     )
     no_auxiliary = {"auxiliary": False}
     answers = ("encoder", "network.rrn", "network.readout")

@@ -31,7 +31,7 @@ def test_there_are_experiments():
 FIXED = {"initial_bias": True, "kernel_deviation": True}
 OF_NO_GRAPH = {"data": True, "evaluate": True, "variables": True, "model": FIXED}
 OF_NO_GRAPH["train"] = {"stages", "validation_examples"}
-OF_NO_STAGE = {"name": True, "error_share": True, "error_power": True}
+OF_NO_STAGE = {"name": True, "error_share": True, "error_power": True, "group_shares": True}
 OF_NO_STAGE["objectives"] = {"__all__": {"schedule", "l2", "clip_norm"}}
 
 

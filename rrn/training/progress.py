@@ -160,8 +160,8 @@ class Progress:
         """Reports which share of the next batches each group gets, by the groups' numbers."""
         named = {f"share/{group:02d}": share for group, share in shares.items()}
         self._write(update, {"split": "valid", **named}, "valid")
-        most = sorted(shares.items(), key=lambda pair: -pair[1])[:5]
-        parts = "; ".join(f"{group_name(group)}: {100 * share:.0f} %" for group, share in most)
+        most = sorted(shares, key=lambda group: -shares[group])[:5]
+        parts = "; ".join(f"{group_name(g)}: {100 * shares[g]:.0f} %" for g in most if shares[g])
         print(f"update {update}  the largest shares of the next batches: {parts}")
 
     def _write(self, update, values, group):

@@ -71,6 +71,8 @@ class Stage:
         self.loss_options, self.batch_options = options
         self.segments = settings.segments
         self.error_share, self.error_power = settings.error_share, settings.error_power
+        self.group_shares = settings.group_shares
+        self.by_group = bool(self.group_shares or self.error_share)
         self.objectives = [
             Objective(objective, settings.num_updates, task) for objective in settings.objectives
         ]

@@ -62,9 +62,9 @@ class TrainingState(tf.Module):
             first = tf.constant(first_update, tf.int64)
             self.update = tf.Variable(first, trainable=False, name="update")
         self.sampler = self.carried = None
-        if any(stage.error_share > 0 for stage in self.plan.stages):
+        if any(stage.by_group for stage in self.plan.stages):
             assert arrays is not None
-            self.sampler = Sampler(task, arrays)
+            self.sampler = Sampler(task, arrays, self.plan.stages)
         if carrying := [stage for stage in self.plan.stages if stage.segments]:
             devices, specs = [tower.device for tower in self.towers], self.batch_specs(carrying[0])
             self.carried = CarriedBatch(task, config.batch_size, devices, specs)
@@ -98,9 +98,9 @@ class TrainingState(tf.Module):
     def shares(self, stage: Stage | None = None) -> dict[int, float] | None:
         """Computes each group's share of the next batches; None: the task draws in its own way."""
         stage = stage or self.plan.stage(int(self.update))
-        if self.sampler is None or not stage.error_share:
+        if self.sampler is None or not stage.by_group:
             return None
-        return self.sampler.shares(stage.error_share, stage.error_power)
+        return self.sampler.shares(stage)
 
     def input_settings(self, stage: Stage | None = None) -> dict[str, Any]:
         """Says how the next batches, or a stage's, are made: arguments of `training_inputs`."""
@@ -147,15 +147,20 @@ class Sampler(tf.Module):
     """The groups' last validation errors, which are equal before the first validation.
 
     Raises:
-      ValueError: the task has no groups.
+      ValueError: the task has no groups, or not those that a stage names.
     """
 
-    def __init__(self, task: Task, arrays: Arrays):
+    def __init__(self, task: Task, arrays: Arrays, stages: Sequence[Stage]):
         super().__init__(name="sampler")
         groups = task.groups(arrays)
         if groups is None:
-            raise ValueError("error_share above 0: this task defines no groups of examples")
+            raise ValueError("error_share or group_shares: the task defines no groups of examples")
         self.groups = Groups(groups)
+        numbers = self.groups.numbers
+        for stage in stages:
+            if not {*stage.group_shares} <= {*numbers} or sum(stage.group_shares.values()) > 1:
+                error = f"expected at most 1 in all, of {numbers}, got {stage.group_shares}"
+                raise ValueError(f"stage {stage.name}: group_shares: {error}")
         ones = tf.ones(len(self.groups.numbers), tf.float64)
         self.errors = tf.Variable(ones, trainable=False, name="errors")
 
@@ -167,11 +172,13 @@ class Sampler(tf.Module):
         """
         errors = results.group_errors
         if not errors:
-            raise ValueError("error_share above 0: this task's results have no group_errors")
+            raise ValueError("error_share or group_shares: the task's results have no group_errors")
         mean = np.mean(list(errors.values()))
         self.errors.assign([errors.get(group, mean) for group in self.groups.numbers])
 
-    def shares(self, error_share: float, power: float) -> dict[int, float]:
-        """Computes each group's share of a batch; the sum is 1."""
-        shares = shares_by_error(self.errors.numpy(), error_share, power)
+    def shares(self, stage: Stage) -> dict[int, float]:
+        """Computes each group's share of the stage's batches; the sum is 1."""
+        shares = shares_by_error(self.errors.numpy(), stage.error_share, stage.error_power)
+        given = np.array([stage.group_shares.get(number, 0.0) for number in self.groups.numbers])
+        shares = given + (1.0 - given.sum()) * shares
         return dict(zip(self.groups.numbers, shares.tolist(), strict=True))

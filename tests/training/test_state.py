@@ -33,24 +33,23 @@ def test_shares_follow_errors_above_a_floor():
 
 
 def test_results_without_errors_of_groups_are_refused():
-    task = GroupedLine()
-    sampler = Sampler(task, task.arrays)
-    with pytest.raises(ValueError, match=r"error_share above 0: .* have no group_errors"):
+    sampler = Sampler(GroupedLine(), GroupedLine().arrays, [])
+    with pytest.raises(ValueError, match=r"or group_shares: .* have no group_errors"):
         sampler.take(results_of({}))
-    assert sampler.shares(0.5, 1.0) == {0: 0.5, 1: 0.5}  # as before
 
 
-def grouped_trainer(first_update=0, **fields):
-    task = GroupedLine()
+def grouped_trainer(first_update=0, task=None, **fields):
+    task = task or GroupedLine()
     specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    args = task, line_config(batch_size=6, **fields), CPUS[:1], specs, task.arrays
-    return Trainer(*args, first_update=first_update)
+    config = line_config(batch_size=6, **fields)
+    return Trainer(task, config, CPUS[:1], specs, task.arrays, first_update)
 
 
 def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     stages = (
         {"name": "even", "num_updates": 2},
         {"name": "by_error", "num_updates": 3, "error_share": 0.5, "error_power": 2.0},
+        {"name": "second", "num_updates": 1, "group_shares": {1: 0.5}},
     )
     trainer = grouped_trainer(stages=stages)
     assert trainer.shares() is None
@@ -62,16 +61,17 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     resumed = grouped_trainer(stages=stages, first_update=2)
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == trainer.shares()
+    assert resumed.shares(resumed.plan.stages[2]) == {0: 0.25, 1: 0.75}
+    with pytest.raises(ValueError, match=r"third: group_shares: .* \[0, 1\], got {2: 0.1}"):
+        grouped_trainer(stages=[{"name": "third", "num_updates": 1, "group_shares": {2: 0.1}}])
 
 
 def test_a_group_that_validation_lacks_has_the_mean_error():
-    sampler = Sampler(GroupedLine(), GroupedLine().arrays)
+    sampler = Sampler(GroupedLine(), GroupedLine().arrays, [])
     sampler.take(results_of({0: 20.0}))
     assert sampler.errors.numpy().tolist() == [20.0, 20.0]
 
 
 def test_a_task_without_groups_is_named():
-    task = LineTask()
-    specs = [training_inputs(task, task.arrays, 6, 1, 0, 0)[0].element_spec]
-    with pytest.raises(ValueError, match="error_share above 0: this task defines no groups"):
-        Trainer(task, line_config(batch_size=6, error_share=0.5), CPUS[:1], specs, task.arrays)
+    with pytest.raises(ValueError, match="or group_shares: the task defines no groups"):
+        grouped_trainer(task=LineTask(), error_share=0.5)

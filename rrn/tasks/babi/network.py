@@ -22,6 +22,7 @@ class Model(ModelSettings):
     embedding_size: Size = 32
     encoding_size: Size = 32
     hidden_size: Size = 128
+    num_hidden_layers: Annotated[int, Field(ge=1, le=8)] = 3  # of each MLP but the readouts
     max_facts: Annotated[int, Field(ge=1, le=512)] = 20  # the last ones of longer stories
     num_steps: Steps = 3
     readout_dropout: Dropout = 0.5
@@ -65,6 +66,7 @@ class BabiNetwork(tf.Module):
         self.rrn = RecurrentRelationalNetwork(
             input_size=2 * config.encoding_size + 2 * config.max_facts,
             hidden_size=hidden,
+            num_hidden_layers=config.num_hidden_layers,
             global_size=config.encoding_size,
             compute_dtype=config.compute_dtype,
         )
