@@ -80,7 +80,7 @@ def quick() -> Experiment:
             "compute_dtype": "auto",
         },
         train={
-            "batch_size": 640,
+            "batch_size": 768,
             # Words in, words out.
             "optimizer": MuonSettings(exclude="^embedding|^readout/linear_2"),
             "learning_rate": 3e-3,
@@ -95,7 +95,7 @@ def quick() -> Experiment:
         evaluate={"by_stage": False},
     )
     (stage,) = replace(config, train={"error_share": 0.0}).train.stages
-    stage = replace(stage, group_shares={17: 0.4}, error_power=4.0)
+    stage = replace(stage, group_shares={17: 0.33}, error_power=4.0)
     few, more = (
         replace(stage, options={"augment_below": 5_000, "max_facts": most}) for most in (12, 16)
     )
@@ -105,7 +105,7 @@ def quick() -> Experiment:
         replace(
             more,
             name="falling",
-            num_updates=900,
+            num_updates=800,
             options={"max_facts": 16},
             group_shares={17: 0.1},
             schedule=Cosine(warmup_updates=50),
