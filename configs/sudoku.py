@@ -242,11 +242,11 @@ def hard() -> Experiment:
         up_to(carried, 1, 12, 52_000, name="short", schedule=Constant(warmup_updates=1_000)),
         up_to(carried, 1, 32, 29_000, name="long"),
         up_to(carried, 1, 6, 10_000, 16, name="short_16", schedule=Constant(warmup_updates=300)),
-        up_to(carried, 1, 16, 18_000, name="long_16", num_steps=16),
+        up_to(carried, 1, 16, 18_000, 16, name="long_16"),
         up_to(carried, 1, 4, 12_000, 16, name="short_64", schedule=Constant(warmup_updates=300)),
-        up_to(carried, 1, 12, 16_000, name="long_192", num_steps=16),
-        up_to(carried, 1, 16, 5_500, name="settle", num_steps=16, learning_rate=5e-4),
-        up_to(carried, 1, 16, 32_000, name="long_256", num_steps=16),
+        up_to(carried, 1, 12, 16_000, 16, name="long_192"),
+        up_to(carried, 1, 16, 5_500, 16, name="settle", learning_rate=5e-4),
+        up_to(carried, 1, 16, 32_000, 16, name="long_256"),
     )
     return replace(config, train={"stages": stages})
 

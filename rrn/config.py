@@ -122,7 +122,7 @@ class Stage(Settings):
     # is drawn evenly over the task's groups of examples.
     error_share: Probability = 0.0
     error_power: Annotated[float, Field(ge=0, le=10)] = 1.0
-    # A part of the batch that is always of a group, such as {17: 0.3} of bAbI's task 17.
+    # Group -> the share of a batch that it always gets, such as {17: 0.3}; the rest is as above.
     group_shares: dict[Annotated[int, LIST_TOO], Probability] = Field({})
 
 

@@ -159,7 +159,7 @@ class Sampler(tf.Module):
         numbers = self.groups.numbers
         for stage in stages:
             if not {*stage.group_shares} <= {*numbers} or sum(stage.group_shares.values()) > 1:
-                error = f"expected at most 1 in all, of {numbers}, got {stage.group_shares}"
+                error = f"expected at most 1 in sum, of {numbers}; got {stage.group_shares}"
                 raise ValueError(f"stage {stage.name}: group_shares: {error}")
         ones = tf.ones(len(self.groups.numbers), tf.float64)
         self.errors = tf.Variable(ones, trainable=False, name="errors")

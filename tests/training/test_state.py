@@ -32,10 +32,13 @@ def test_shares_follow_errors_above_a_floor():
     )
 
 
-def test_results_without_errors_of_groups_are_refused():
+def test_results_need_errors_of_groups_and_one_that_they_lack_is_the_mean():
     sampler = Sampler(GroupedLine(), GroupedLine().arrays, [])
     with pytest.raises(ValueError, match=r"or group_shares: .* have no group_errors"):
         sampler.take(results_of({}))
+    assert sampler.errors.numpy().tolist() == [1.0, 1.0]  # as before
+    sampler.take(results_of({0: 20.0}))
+    assert sampler.errors.numpy().tolist() == [20.0, 20.0]
 
 
 def grouped_trainer(first_update=0, task=None, **fields):
@@ -62,14 +65,9 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == trainer.shares()
     assert resumed.shares(resumed.plan.stages[2]) == {0: 0.25, 1: 0.75}
-    with pytest.raises(ValueError, match=r"third: group_shares: .* \[0, 1\], got {2: 0.1}"):
-        grouped_trainer(stages=[{"name": "third", "num_updates": 1, "group_shares": {2: 0.1}}])
-
-
-def test_a_group_that_validation_lacks_has_the_mean_error():
-    sampler = Sampler(GroupedLine(), GroupedLine().arrays, [])
-    sampler.take(results_of({0: 20.0}))
-    assert sampler.errors.numpy().tolist() == [20.0, 20.0]
+    for wrong in ({2: 0.1}, {0: 0.5, 1: 0.6}):
+        with pytest.raises(ValueError, match=rf"group_shares: .* \[0, 1\]; got {wrong}"):
+            grouped_trainer(stages=[{"name": "third", "num_updates": 1, "group_shares": wrong}])
 
 
 def test_a_task_without_groups_is_named():
