@@ -2,14 +2,18 @@
 
     python -m benchmarks.sudoku_thinking --puzzles sudoku17.txt.gz --count 1000 --steps 1024
 
-For each number of steps: the boards whose likeliest digits solve them then; those that were solved
-then or before, as a solver has them that stops when a board is valid; and the boards of which the
-network is sure, each digit having at least the probability `--confidence`, with how many of these
-are wrong. With `--calibrate LIST` the confidence is the lowest at which at most one of 10,000 sure
-answers to that list is wrong, after all steps.
+For each number of steps: the multiply-adds of a board's matrix products; the boards whose likeliest
+digits solve them then; those that were solved then or before, as a solver has them that stops when
+a board is valid; and the boards of which the network is sure, each digit having at least the
+probability `--confidence`, with how many of these are wrong. With `--calibrate LIST` the confidence
+is the lowest at which at most one of 10,000 sure answers to that list is wrong, after all steps.
+`--by COLUMN` adds, by the values or the fifths of a column of a CSV list, what is solved by then.
 """
 
 import argparse
+import csv
+import gzip
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -53,16 +57,29 @@ def calibrated(solved, least):
     return float(least[order[few[-1]]]) if len(few) else 1.0
 
 
+def multiply_adds(solver):
+    """Those of the matrix products of a step, for a board."""
+    segment, board = tf.function(solver.segment, autograph=False), tf.zeros([1, 81], tf.int32)
+    graph = segment.get_concrete_function(board, solver.task.initial_state(1)).graph
+    products = [op for op in graph.get_operations() if op.type == "MatMul"]
+    counts = (math.prod(op.inputs[0].shape) * op.outputs[0].shape[1] for op in products)
+    return sum(counts) / solver.segment_steps
+
+
+def powers_of_two(last):
+    return sorted({last, *(2**i for i in range(last.bit_length()) if 2**i <= last)})
+
+
 def rows_of(solver, solved, least, confidence):
     """A row of figures for each power of two of steps, and for the last."""
-    last = len(solved)
-    numbers = sorted({last, *(2**i for i in range(last.bit_length()) if 2**i <= last)})
-    rows = []
-    for number in numbers:
+    rows, of_step = [], multiply_adds(solver)
+    for number in powers_of_two(len(solved)):
         now, sure = solved[number - 1], least[number - 1] >= confidence
+        steps = number * solver.segment_steps
         rows.append(
             {
-                "steps": number * solver.segment_steps,
+                "steps": steps,
+                "multiply-adds, G": round(steps * of_step / 1e9, 2),
                 "solved, %": round(100 * now.mean(), 1),
                 "solved by then, %": round(100 * solved[:number].any(axis=0).mean(), 1),
                 "sure, %": round(100 * sure.mean(), 1),
@@ -72,16 +89,39 @@ def rows_of(solver, solved, least, confidence):
     return rows
 
 
-def read_puzzles(path, count):
-    """Some puzzles of a list, drawn; all if count is 0."""
+def rows_by(solver, solved, values):
+    """A row for each of the values, or for each fifth of the puzzles if these are numbers."""
+    if numbers := all(value.isdecimal() for value in values):
+        values = values.astype(int)
+        edges = np.unique(np.quantile(values, [0, 0.2, 0.4, 0.6, 0.8]).astype(int))
+        values = edges[np.searchsorted(edges, values, side="right") - 1]
+    rows = []
+    for value in np.unique(values):
+        chosen = values == value
+        row = {"": f"from {value}" if numbers else str(value), "puzzles": int(chosen.sum())}
+        for number in powers_of_two(len(solved)):
+            by_then = solved[:number, chosen].any(axis=0).mean()
+            row[f"{number * solver.segment_steps}"] = round(100 * by_then, 1)
+        rows.append(row)
+    return rows
+
+
+def draw(path, count, column=None):
+    """Some puzzles of a list, and their values in a column; all if count is 0."""
     puzzles = read_files([path]).digits.astype(np.int32)
-    return np.random.default_rng(0).permutation(puzzles)[: count or None]
+    chosen = np.random.default_rng(0).permutation(len(puzzles))[: count or None]
+    if not column:
+        return puzzles[chosen], None
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+        values = np.array([row[column] for row in csv.DictReader(file)])
+    return puzzles[chosen], values[chosen]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--puzzles", required=True, help="a file of puzzles")
     parser.add_argument("--calibrate", help="a file of other puzzles, which choose the confidence")
+    parser.add_argument("--by", metavar="COLUMN", help="of a list that is a CSV file")
     parser.add_argument("--count", type=int, default=0, help="this many of each file, drawn")
     parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
     parser.add_argument("--steps", type=int, default=256)
@@ -91,14 +131,18 @@ def main():
     solver = Solver(arguments.weights, arguments.steps, compute_dtype="bfloat16")
     confidence = arguments.confidence
     if arguments.calibrate:
-        others = read_puzzles(arguments.calibrate, arguments.count)
+        others, _ = draw(arguments.calibrate, arguments.count)
         confidence = calibrated(*(values[-1] for values in think(solver, others)))
-    puzzles = read_puzzles(arguments.puzzles, arguments.count)
-    rows = rows_of(solver, *think(solver, puzzles), confidence)
+    puzzles, values = draw(arguments.puzzles, arguments.count, arguments.by)
+    solved, least = think(solver, puzzles)
+    rows = rows_of(solver, solved, least, confidence)
     print(harness.hardware())
     print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
     harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
     figures = {"hardware": harness.hardware(), "confidence": confidence, "rows": rows}
+    if values is not None:
+        rows = figures[arguments.by] = rows_by(solver, solved, values)
+        harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
     harness.write_json(arguments.json, figures)
 
 
