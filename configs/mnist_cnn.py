@@ -6,10 +6,10 @@
 `--rendered` instead of `--source` makes digits in several fonts; every result then says so. The
 network has 3,274,634 parameters.
 
-    VARIANT  accuracy on rendered test digits       time, hardware (one seed)
+    VARIANT  accuracy on rendered test digits       time, hardware
              the tutorial's settings                not run to their end here
-    article  99.83 %, after 250 updates             seven workers on 2 cores, Intel Xeon
-    quick    99.97 %                                100 seconds, 2 cores, AMD EPYC
+    article  99.83 %, after 250 updates, one seed   seven workers on 2 cores, Intel Xeon
+    quick    99.97 ± 0.01 %, three seeds            96 seconds, one core, AMD EPYC
     test     20 updates                             less than a minute
 
 `article` has the settings of the article on parameter servers, see docs/report/server_study.md.

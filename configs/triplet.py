@@ -6,8 +6,8 @@
 `--source mnist.npz` instead of `--rendered` takes MNIST's images. Each device has triplets of its
 own; they share the variables, and an update averages their gradients.
 
-    VARIANT  nearest image shows the same digit     time, hardware (one seed)
-             99.89 % of rendered test digits        2 minutes, one core, AMD EPYC
+    VARIANT  nearest image shows the same digit     time, hardware (three seeds)
+             99.90 ± 0.04 % of rendered digits      1 minute, one core, AMD EPYC
     test     20 updates of a narrower network       less than a minute
 """
 
