@@ -157,7 +157,8 @@ def gpu() -> Experiment:
     )
 
 
-def candidates() -> Experiment:
+def over_candidates() -> Experiment:
+    """What the recipes of the network over candidates share; the first updates are for all alike."""
     config = replace(
         segments(),
         model={
@@ -166,20 +167,32 @@ def candidates() -> Experiment:
             "augment_digits": False,  # which would change nothing
             "augment_symmetries": False,
         },
-        train={
-            "batch_size": 16,
-            "learning_rate": 3e-3,
-            "ema_decay": 0.995,
-            "error_share": 0.0,
-            "evaluate_every_updates": 1_000,
-            "validation_examples": 900,
-        },
+        train={"batch_size": 16, "learning_rate": 3e-3, "error_share": 0.0},
         evaluate={"by_stage": False},
     )
     (stage,) = config.train.stages
+    fresh = replace(stage, name="fresh", num_updates=400, segments=None, schedule=CONSTANT)
+    return replace(config, train={"stages": (fresh, replace(stage, name="carried"))})
+
+
+def candidates() -> Experiment:
+    config = replace(
+        over_candidates(),
+        train={
+            "ema_decay": 0.995,
+            "evaluate_every_updates": 6_000,
+            "validation_examples": 900,
+        },
+    )
+    fresh, carried = config.train.stages
+    longer = replace(carried, learning_rate=2e-3, group_shares={17: 0.6})
+    settle = replace(longer, learning_rate=1e-3, segments={"leave_probability": 0.3})
     stages = (
-        replace(stage, name="fresh", num_updates=400, segments=None, schedule=CONSTANT),
-        replace(stage, name="carried", num_updates=5_600),
+        fresh,
+        up_to(carried, 0, 8, 5_000, name="carried", schedule=CONSTANT),
+        up_to(longer, 0, 16, 12_500, name="longer"),
+        # A solved board stays for some segments, or it would be lost again after further steps.
+        up_to(settle, 0, 12, 4_500, name="settle"),
     )
     return replace(config, train={"stages": stages})
 
@@ -205,7 +218,7 @@ def up_to(
 def extreme() -> Experiment:
     """Starts with many cells revealed; later boards have fewer and are kept for longer."""
     config = replace(
-        candidates(),
+        over_candidates(),
         data={"path": "data/sudoku_extreme.h5"},
         train={"ema_decay": 0.998, "evaluate_every_updates": 2_000, "validation_examples": 100},
     )
@@ -225,9 +238,10 @@ def extreme() -> Experiment:
 
 def hard() -> Experiment:
     config = replace(
-        candidates(),
+        over_candidates(),
         data={"path": "data/sudoku_hard.h5"},
         train={
+            "ema_decay": 0.995,
             "learning_rate": 1e-3,
             "evaluate_every_updates": 2_000,
             "validation_examples": 400,
