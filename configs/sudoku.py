@@ -14,13 +14,13 @@ four.
     segments    99.6 %, 97.9 %                          20 hours, one core with AVX-512
     quick       82.2 %, 30.0 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
-    candidates  99.5 %, 95.9 %                          26 minutes, one core with AVX-512
+    candidates  99.7 %, 98.0 %                          56 minutes, one core with AVX-512
     extreme     51.9 % of Sudoku-Extreme (1,024: 78 %)  2.9 hours, one core with AVX-512
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 
 `segments` starts from cpu's weights (`--weights runs/sudoku_cpu/weights.h5`) and ran in twelve
-parts; `hard` starts from `pretrained/sudoku_candidates.h5`. docs/report/training.md has both.
+parts; `hard` started from weights of an earlier `candidates`. docs/report/training.md has both.
 
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
         --out data/sudoku_hard.h5                                                     (hard)
