@@ -158,7 +158,7 @@ def gpu() -> Experiment:
 
 
 def over_candidates() -> Experiment:
-    """What the recipes of the network over candidates share; the first updates are for all alike."""
+    """What the recipes of the network over candidates share, among it the first updates."""
     config = replace(
         segments(),
         model={
