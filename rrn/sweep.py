@@ -60,7 +60,7 @@ def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) ->
 def row(metrics: Sequence[dict]) -> str:
     """Says each metric's mean and standard deviation over runs; without those of groups."""
     cells, names = [], list(dict.fromkeys(itertools.chain(*metrics)))
-    for name in [name for name in names if not re.search(r"\d", name)] or names:
+    for name in [name for name in names if not re.search(r"(?<![a-z])\d", name)] or names:
         values = [of[name] for of in metrics if of.get(name) is not None]
         deviation = f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else ""
         cells += [f"{name} {statistics.fmean(values):.4g}{deviation}"] if values else []

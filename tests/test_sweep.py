@@ -25,7 +25,7 @@ changes = [flag for flag in sys.argv[1:] if flag.startswith("--config.")]
 config = json.loads(pathlib.Path("configs.json").read_text())[" ".join(changes)]
 (folder / "config.json").write_text(json.dumps({**config, "config": "babi"}))
 rate = float(flags.get("--config.train.learning_rate", 1))
-metrics = {"error/all": seed + 10 * rate, "error/task_1": 7.0, "length": None}
+metrics = {"l1/all": seed + 10 * rate, "error/task_1": 7.0, "length": None}
 (folder / "results.json").write_text(json.dumps({"metrics": metrics}))
 """
 
@@ -64,7 +64,7 @@ def test_every_setting_has_a_row_and_finished_runs_are_skipped(sweep_in, tmp_pat
     status, said = sweep_in(*options, "--devices", "cpu", "cpu:2")
     deviation = f"{statistics.stdev([0, 1, 4]):.2g}"
     rows = [
-        f"train.learning_rate={rate}, 3 of 3 runs: error/all {10 * rate + 5 / 3:.4g} ± {deviation}"
+        f"train.learning_rate={rate}, 3 of 3 runs: l1/all {10 * rate + 5 / 3:.4g} ± {deviation}"
         for rate in (0.5, 1.5)
     ]
     assert status == 0 and said.splitlines()[-2:] == rows
@@ -79,10 +79,10 @@ def test_a_run_that_fails_is_named_and_made_again(sweep_in, tmp_path):
     (tmp_path / "fail").touch()
     status, said = sweep_in("--seeds=0,1,2")
     assert status == 1 and "error: w/seed=1: failed, see output.txt\n" in said
-    assert f"{CONFIG}, 2 of 3 runs: error/all 11 ± 1.4\n" in said
+    assert f"{CONFIG}, 2 of 3 runs: l1/all 11 ± 1.4\n" in said
     (tmp_path / "fail").unlink()
     status, said = sweep_in("--seeds=0,1,2")
-    assert status == 0 and "3 of 3 runs: error/all 11 ± 1\n" in said
+    assert status == 0 and "3 of 3 runs: l1/all 11 ± 1\n" in said
     assert list(map(len, starts(tmp_path))) == [1, 2, 1]
 
 
