@@ -7,7 +7,8 @@ digits solve them then; those that were solved then or before, as a solver has t
 a board is valid; and the boards of which the network is sure, each digit having at least the
 probability `--confidence`, with how many of these are wrong. With `--calibrate LIST` the confidence
 is the lowest at which at most one of 10,000 sure answers to that list is wrong, after all steps.
-`--by COLUMN` adds, by the values or the fifths of a column of a CSV list, what is solved by then.
+`--by COLUMN` adds a table of what is solved by then, for each value of a column of a CSV list, or
+for each fifth of the puzzles where these are numbers.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def calibrated(solved, least):
 
 
 def multiply_adds(solver):
-    """Those of the matrix products of a step, for a board."""
+    """Counts the multiply-adds of the matrix products of a step, for a board."""
     segment, board = tf.function(solver.segment, autograph=False), tf.zeros([1, 81], tf.int32)
     graph = segment.get_concrete_function(board, solver.task.initial_state(1)).graph
     products = [op for op in graph.get_operations() if op.type == "MatMul"]
@@ -67,6 +68,7 @@ def multiply_adds(solver):
 
 
 def powers_of_two(last):
+    """Lists 1, 2, 4 and so on up to `last`, and `last`."""
     return sorted({last, *(2**i for i in range(last.bit_length()) if 2**i <= last)})
 
 
@@ -113,7 +115,10 @@ def draw(path, count, column=None):
     if not column:
         return puzzles[chosen], None
     with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
-        values = np.array([row[column] for row in csv.DictReader(file)])
+        rows = csv.DictReader(file)
+        if column not in (rows.fieldnames or []):
+            raise SystemExit(f"error: --by {column}: {path} has {', '.join(rows.fieldnames or [])}")
+        values = np.array([row[column] for row in rows])
     return puzzles[chosen], values[chosen]
 
 

@@ -158,7 +158,7 @@ def gpu() -> Experiment:
 
 
 def over_candidates() -> Experiment:
-    """What the recipes of the network over candidates share, among it the first updates."""
+    """The recipes over candidates share model, optimizer and the first stage, without segments."""
     config = replace(
         segments(),
         model={
