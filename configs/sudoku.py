@@ -10,7 +10,6 @@ four.
 
     VARIANT     solved after 64 steps: all, 17 givens   time, hardware (one seed)
                 the paper's settings                    not run to their end here
-    cpu         83.0 %, 27.6 %                          101 minutes, one core
     segments    99.6 %, 97.9 %                          20 hours, one core with AVX-512
     quick       82.2 %, 30.0 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
@@ -19,8 +18,8 @@ four.
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 
-`segments` starts from cpu's weights (`--weights runs/sudoku_cpu/weights.h5`) and ran in twelve
-parts; `hard` started from weights of an earlier `candidates`. docs/report/training.md has both.
+`segments` ran in twelve parts, the first from weights of 101 minutes without segments; `hard`
+started from weights of an earlier `candidates` (docs/report/training.md).
 
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
         --out data/sudoku_hard.h5                                                     (hard)
@@ -75,31 +74,6 @@ def ours() -> Experiment:
         },
         evaluate={"batch_size": 64},
     )
-
-
-def cpu() -> Experiment:
-    config = replace(
-        ours(),
-        model={"num_steps": 8, "compute_dtype": "auto"},
-        train={
-            "batch_size": 16,
-            "learning_rate": 1e-3,
-            "evaluate_every_updates": 2_000,
-            "validation_examples": 360,
-        },
-        evaluate={"by_stage": False},
-    )
-    (stage,) = config.train.stages
-
-    def of_steps(steps: int, **fields: Any) -> Stage:
-        return replace(stage, name=f"steps_{steps}", options={"num_steps": steps}, **fields)
-
-    stages = (
-        of_steps(8, num_updates=10_000, schedule=CONSTANT),
-        of_steps(16, num_updates=5_000, schedule=CONSTANT),
-        of_steps(32, num_updates=3_000, learning_rate=7e-4),
-    )
-    return replace(config, train={"stages": stages})
 
 
 def segments() -> Experiment:
@@ -285,7 +259,6 @@ def test() -> Experiment:
 
 RECIPES = {
     "": paper,
-    "cpu": cpu,
     "segments": segments,
     "quick": quick,
     "gpu": gpu,

@@ -97,14 +97,15 @@ def test_two_updates_of_every_form_of_stage(file, variant, name, small_data, uno
 
 
 def test_a_stages_fields_are_set_from_the_command_line():
-    file, path = f"{ROOT}/configs/sudoku.py:cpu", "train.stages"
+    file, path = f"{ROOT}/configs/sudoku.py:candidates", "train.stages"
     changes = [(f"{path}[0].num_updates", "100"), (f"{path}[2].learning_rate", "0.5")]
     found = read_config(file, [*changes, (f"{path}[1].options.num_steps", "7")]).train.stages
-    first, second, third = load_config("sudoku.py", "cpu").train.stages
+    first, second, third, last = load_config("sudoku.py", "candidates").train.stages
     assert found == (
         replace(first, num_updates=100),
-        replace(second, options={"num_steps": 7}),
+        replace(second, options={**second.options, "num_steps": 7}),
         replace(third, learning_rate=0.5),
+        last,
     )
 
 
