@@ -7,8 +7,8 @@ digits solve them then; those that were solved then or before, as a solver has t
 a board is valid; and the boards of which the network is sure, each digit having at least the
 probability `--confidence`, with how many of these are wrong. With `--calibrate LIST` the confidence
 is the lowest at which at most one of 10,000 sure answers to that list is wrong, after all steps.
-`--by COLUMN` adds a table of what is solved by then, for each value of a column of a CSV list, or
-for each fifth of the puzzles where these are numbers.
+`--by COLUMN,...` adds a table of what is solved by then, for each value of a column of a CSV list,
+or for each fifth of the puzzles where these are numbers.
 """
 
 import argparse
@@ -108,25 +108,27 @@ def rows_by(solver, solved, values):
     return rows
 
 
-def draw(path, count, column=None):
-    """Some puzzles of a list, and their values in a column; all if count is 0."""
+def draw(path, count, columns=()):
+    """Some puzzles of a list, and their values in some columns; all if count is 0."""
     puzzles = read_files([path]).digits.astype(np.int32)
     chosen = np.random.default_rng(0).permutation(len(puzzles))[: count or None]
-    if not column:
-        return puzzles[chosen], None
+    if not columns:
+        return puzzles[chosen], {}
     with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
         rows = csv.DictReader(file)
-        if column not in (rows.fieldnames or []):
-            raise SystemExit(f"error: --by {column}: {path} has {', '.join(rows.fieldnames or [])}")
-        values = np.array([row[column] for row in rows])
-    return puzzles[chosen], values[chosen]
+        if lacking := set(columns) - set(rows.fieldnames or []):
+            has = ", ".join(rows.fieldnames or [])
+            raise SystemExit(f"error: --by {', '.join(lacking)}: {path} has {has}")
+        rows = list(rows)
+    values = {column: np.array([row[column] for row in rows])[chosen] for column in columns}
+    return puzzles[chosen], values
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--puzzles", required=True, help="a file of puzzles")
     parser.add_argument("--calibrate", help="a file of other puzzles, which choose the confidence")
-    parser.add_argument("--by", metavar="COLUMN", help="of a list that is a CSV file")
+    parser.add_argument("--by", metavar="COLUMN,...", help="columns of a list that is a CSV file")
     parser.add_argument("--count", type=int, default=0, help="this many of each file, drawn")
     parser.add_argument("--weights", help="pretrained/sudoku.h5 if not given")
     parser.add_argument("--steps", type=int, default=256)
@@ -138,15 +140,16 @@ def main():
     if arguments.calibrate:
         others, _ = draw(arguments.calibrate, arguments.count)
         confidence = calibrated(*(values[-1] for values in think(solver, others)))
-    puzzles, values = draw(arguments.puzzles, arguments.count, arguments.by)
+    columns = arguments.by.split(",") if arguments.by else ()
+    puzzles, values = draw(arguments.puzzles, arguments.count, columns)
     solved, least = think(solver, puzzles)
     rows = rows_of(solver, solved, least, confidence)
     print(harness.hardware())
     print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
     harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
     figures = {"hardware": harness.hardware(), "confidence": confidence, "rows": rows}
-    if values is not None:
-        rows = figures[arguments.by] = rows_by(solver, solved, values)
+    for column in columns:
+        rows = figures[column] = rows_by(solver, solved, values[column])
         harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
     harness.write_json(arguments.json, figures)
 
