@@ -1,4 +1,4 @@
-# An image of this checkout, for GPUs and CPUs: docs/guide/questions.md says how it is run.
+# An image of this checkout, for GPUs and CPUs: docs/guide/faq.md says how it is run.
 FROM python:3.12-slim
 WORKDIR /rrn
 COPY . .

@@ -1,6 +1,6 @@
 """What more steps are worth: the share of a list's puzzles that a network has solved by each step.
 
-    python -m benchmarks.sudoku_thinking --puzzles sudoku17.txt.gz --count 1000 --steps 1024
+    python -m benchmarks.sudoku_thinking --puzzles magictour_top1465.txt.gz --steps 256
 
 For each number of steps: the multiply-adds of a board's matrix products; the boards whose likeliest
 digits solve them then; those that were solved then or before, as a solver has them that stops when

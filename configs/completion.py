@@ -10,7 +10,7 @@ publication's; its images are photographs of 256 x 256, these are drawn scenes o
 
     VARIANT    within the hole: L1, PSNR (nearest pixel)   time, hardware (quick: 3 seeds)
                the publication's settings                  not run to their end here
-    quick      0.0204 ± 0.0015, 19.3 dB (0.0293, 16.8 dB)  6.5 minutes, 2 cores, AMD EPYC
+    quick      0.0204 ± 0.0015, 19.3 dB (0.0293, 16.8 dB)  6.5 to 8 minutes, 2 cores, AMD EPYC
     digits     0.095, 13.8 dB (0.191, 8.1 dB)              15 minutes, half a core, AMD EPYC
     full_loss  0.109, 13.8 dB; one loss in stage 3         the same
     test       three updates of each stage                 less than a minute

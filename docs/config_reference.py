@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import rrn.config
 from rrn.settings import Settings
@@ -20,7 +21,8 @@ HEAD = """# All settings
 
 changes a field. `python docs/config_reference.py` writes this page from
 [`rrn/config.py`](../../rrn/config.py) and the tasks' `network.py`, where each field is declared.
-`number`, `count` and `probability` have their usual ranges; `Literal` lists the values.
+`Number` and `CountOrZero` are 0 to 10⁹, `Count` is 1 to 10⁹, `Probability` 0 to 1. `Literal` lists
+the values. The words behind a class choose it: `--config.variables.policy=balanced`.
 
 | | field | type | default | |
 |---|---|---|---|---|
@@ -52,14 +54,18 @@ def rows(title: str, kind: type[Settings]) -> list[str]:
     """The table's rows of a class: its first sentence, then its fields."""
     first = (kind.__doc__ or "").splitlines()[0]
     own = [row for row in fields(kind) if row[0] != "kind"]
+    if "kind" in kind.model_fields:
+        words = get_args(kind.model_fields["kind"].annotation)
+        title = ", ".join([title, *(f"`{word}`" for word in words)])
     return [
-        f"| **{title}** | | | | {first} |",
+        f"| {title} | | | | {first} |",
         *(f"| | `{n}` | {cell(t)} | {cell(d)} | {c.replace('|', '/')} |" for n, t, d, c in own),
     ]
 
 
 def cell(text: str) -> str:
-    """Code within a table."""
+    """Code within a table, without what only pydantic reads."""
+    text = re.sub(r"Annotated\[(.*?), (?:BY_KIND|LIST_TOO)[^]]*\]", r"\1", text)
     return text if text == "must be given" else f"`{text.replace('|', ' or ')}`"
 
 
@@ -71,9 +77,13 @@ def page() -> str:
         if inspect.isclass(kind) and issubclass(kind, Settings) and kind.__module__ == "rrn.config"
     ]
     classes.sort(key=lambda kind: inspect.getsourcelines(kind)[1])
-    lines = [row for kind in classes for row in rows(kind.__name__, kind)]
+    lines = [row for kind in classes for row in rows(f"**{kind.__name__}**", kind)]
     for name in task_names():
-        lines += rows(f"`model` of {name}", find_task(name).Model)
+        model = find_task(name).Model
+        lines += rows(f"**`model` of {name}**", model)
+        if options := [*model.LOSS_OPTIONS.model_fields, *model.BATCH_OPTIONS.model_fields]:
+            names = ", ".join(f"`{option}`" for option in options)
+            lines.append(f"| **`options` of its stages** | | | | {names} |")
     return HEAD + "\n".join(lines) + "\n"
 
 

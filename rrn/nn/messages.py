@@ -49,10 +49,10 @@ def fused_sums(graph: Graph, mlp: MLP, edge_size: int) -> Callable[..., tf.Tenso
 
 
 class MessageFunction(Aggregation):
-    """m_j = Σ_i f([h_i, h_j, e_ij, g]), the sum of the messages to each node, or their mean.
+    """m_j = Σ_i f([h_i, h_j, e_ij, u]), the sum of the messages to each node, or their mean.
 
-    f is an MLP of at least one ReLU layer. With edge weights w_ij the sum is Σ_i w_ij m_ij, and the
-    mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
+    f is an MLP of at least one ReLU layer, u the features of the graph. With edge weights w_ij the
+    sum is Σ_i w_ij m_ij, and the mean Σ_i w_ij m_ij / Σ_i w_ij; a node without senders gets zeros.
     """
 
     mlp: MLP

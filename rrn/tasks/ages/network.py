@@ -17,7 +17,7 @@ SCHEMAS = (("ages", 1),)
 
 
 class Model(ModelSettings):
-    """The network on people and the question; the defaults are the paper's."""
+    """The network on facts and the question; the defaults are the paper's."""
 
     TASK: ClassVar = "ages"
 
