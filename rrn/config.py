@@ -166,7 +166,7 @@ class Evaluate(Settings):
     split: Literal["train", "valid", "test"] = "test"
     examples: CountOrZero = 0  # drawn, from all over the split; 0: all
     batch_size: BatchSize
-    passes: Annotated[int, Field(ge=1, le=1000)] = 1  # over the examples, whose draws differ
+    passes: Annotated[int, Field(ge=1, le=1000)] = 1  # with other draws, whose outputs are averaged
     by_stage: bool = True  # where there are several stages, also the weights at the end of each
 
 

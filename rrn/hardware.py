@@ -36,7 +36,7 @@ def multiplies_bfloat16_faster() -> bool:
 
 @functools.cache
 def faster_type() -> str:
-    """Names the type in which this machine multiplies faster: bfloat16 if it has a usable GPU."""
+    """Names the type in which this machine multiplies faster: bfloat16 if it has a GPU."""
     return "bfloat16" if multiplies_bfloat16_faster() or describe_gpus() else "float32"
 
 
@@ -56,7 +56,9 @@ def count_cores() -> int:
 
 
 def describe_gpus() -> list[str]:
-    """Describes NVIDIA's GPUs, if there is a driver: by nvidia-smi, or by the driver's files."""
+    """Describes NVIDIA's GPUs by nvidia-smi or its driver's files; none if CUDA may see none."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return []
     query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True)

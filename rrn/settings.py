@@ -82,9 +82,14 @@ def _fields(item, given):
     """The fields of settings, or of a dict instead, with those that are given to it."""
     fields = dict(item)
     for name, value in given.items():
-        some = isinstance(fields.get(name), Settings) and isinstance(value, Mapping)
+        old = fields.get(name)
+        some = isinstance(old, Settings) and isinstance(value, Mapping)
         some = isinstance(value, _Part) or (some and "kind" not in value)  # of the fields of `name`
-        fields[name] = {**dict(fields.get(name) or {}), **value} if some else value
+        if some and isinstance(old, tuple):
+            value = _merged(old, value, name)
+        elif some:
+            value = {**dict(old or {}), **value}
+        fields[name] = value
     return fields
 
 

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rrn.config_file import read_config, run_name, split_arguments
-from rrn.data_prep.failures import Parser, escape_output, exit_status
+from rrn.data_prep.failures import SEED, Parser, escape_output, exit_status
 
 PROGRAM = [sys.executable, "-m", "rrn"]
 UNFIT = r"[^\w=,.+-]"  # for a folder's name: TensorFlow reads some, as [ and *, as patterns
-COMMA = re.compile(r",(?![^(\[{]*[)\]}])")  # between values, not within the brackets of one
 
 
 def read_metrics(folder: Path, fields: dict) -> dict | None:
@@ -36,6 +35,18 @@ def read_metrics(folder: Path, fields: dict) -> dict | None:
         return metrics if all(config[name] == value for name, value in fields.items()) else None
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ValueError(f"{path}: damaged ({error!r}); delete it and repeat the command") from None
+
+
+def split_values(text: str) -> list[str]:
+    """Splits at the commas that are not within a value's brackets."""
+    values, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and not depth:
+            values.append("")
+        else:
+            values[-1] += character
+    return values
 
 
 def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) -> list[str]:
@@ -72,7 +83,7 @@ def sweep(arguments: Sequence[str]) -> None:
     arguments, common = split_arguments(arguments)
     parser = Parser(prog="python -m rrn.sweep", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("config", help="the experiment, FILE or FILE:VARIANT")
-    parser.add_argument("--seeds", type=lambda text: list(map(int, text.split(","))), default=[0])
+    parser.add_argument("--seeds", type=lambda text: list(map(SEED, text.split(","))), default=[0])
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE,VALUE")
     parser.add_argument(
         "--devices", nargs="+", default=["auto"], help="for each of the runs side by side"
@@ -82,7 +93,7 @@ def sweep(arguments: Sequence[str]) -> None:
     workdir = options.workdir or Path("runs") / f"sweep_{run_name(options.config)}"
     rows, runs = {}, []
     fields = [text.partition("=") for text in options.set]
-    choices = [[(field, value) for value in COMMA.split(values)] for field, _, values in fields]
+    choices = [[(field, value) for value in split_values(values)] for field, _, values in fields]
     for setting, seed in itertools.product(itertools.product(*choices), options.seeds):
         name = re.sub(UNFIT, "_", ",".join(map("=".join, setting)))
         folder, changes = workdir / name / f"seed={seed}", [("seed", str(seed)), *common, *setting]

@@ -98,6 +98,7 @@ def test_folders_have_no_characters_of_patterns_and_commas_in_brackets_are_a_val
     sweep_in, tmp_path
 ):
     field = "train.stages[0].modules=('network',),('encoder','network')"
+    assert sweep.split_values("((1,),(2,)),3") == ["((1,),(2,))", "3"]
     assert sweep_in("--set", field)[0] == 0
     folders = [path.parent.parent.name for path in sorted(tmp_path.rglob("results.json"))]
     assert folders == [

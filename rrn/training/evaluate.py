@@ -51,8 +51,9 @@ def evaluate(request: Request) -> None:
         weights = read_weights(request.weights)
         given = with_saved_model(request, weights)
         data = saved_data(weights), read_prepared(given.config.evaluate.path)
+        machines = make_machines(given)
         with naming(weights.path):
-            setup = set_up(given, make_machines(given), *data)
+            setup = set_up(given, machines, *data)
     evaluate_weights(setup, weights, of_run=request.weights is None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.distribute.towers import Tower, make_towers
-from rrn.distribute.variables import Placement, plan_placement
+from rrn.distribute.variables import plan_placement
 from rrn.files.data import PreparedData, read_prepared
 from rrn.files.weights import model_variables
 from rrn.models import describe
@@ -45,14 +45,12 @@ class Setup:
       machines: where towers, variables and inputs are.
       data: what the model was made on.
       evaluation_data: what `evaluate` names.
-      placement: which device holds which part of which variable.
     """
 
     request: Request
     machines: OneMachine
     data: PreparedData
     evaluation_data: PreparedData
-    placement: Placement
     task: Task
     report: Report
 
@@ -168,11 +166,10 @@ def set_up(
         return () if _encodes_itself(config) else task.encoder.variables
 
     args = where.pop("kind"), machines.devices, machines.servers
-    placement = plan_placement(create, *args, **where, pinned=on_cpu)
-    with placement.scope():
+    with plan_placement(create, *args, **where, pinned=on_cpu).scope():
         task = create()
     task.fixed_shapes = machines.compiled
-    return Setup(request, machines, data, evaluation_data, placement, task, create_report(task))
+    return Setup(request, machines, data, evaluation_data, task, create_report(task))
 
 
 def _encodes_itself(config):

@@ -26,6 +26,7 @@ class Objective:
     def __init__(self, settings: config.Objective, num_updates: int, task: Task):
         self.config, self.num_updates = settings, num_updates
         self.loss, self.task, modules = settings.loss, task, settings.modules
+        self.title = self.loss  # in reports
         self._groups = {path: module_variables(find_module(task, path)) for path in modules}
         variables = {id(v): v for group in self._groups.values() for v in group}
         self.variables_ = list(variables.values())
@@ -54,7 +55,7 @@ class Objective:
 
     def label(self, name: str) -> str:
         """Names a metric of this objective: "loss", or of another loss "discriminator/loss"."""
-        return name if self.loss == "loss" else f"{self.loss}/{name}"
+        return name if self.title == "loss" else f"{self.title}/{name}"
 
 
 class Stage:
@@ -76,6 +77,10 @@ class Stage:
         self.objectives = [
             Objective(objective, settings.num_updates, task) for objective in settings.objectives
         ]
+        losses = [objective.loss for objective in self.objectives]
+        for objective in self.objectives:
+            if losses.count(objective.loss) > 1:
+                objective.title = f"{objective.loss} of {', '.join(objective.config.modules)}"
         names = [variable.name.removesuffix(":0") for variable in self.trained()]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"only one objective can train {', '.join(twice)}")

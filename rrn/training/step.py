@@ -165,8 +165,8 @@ def apply(
 class Trainer(TrainingState):
     """Makes updates of a `TrainingState`, of one stage after the other.
 
-    The first stage is traced when it is made, and every other when it begins. With the first one
-    all stages are checked.
+    The first stage is traced when it is made, and every other when it begins. Before the first one
+    the losses of all stages are checked, each with one stage's options.
 
     Raises:
       ValueError: a plan that does not fit the task, or a loss that depends on no variable of one of
@@ -179,14 +179,14 @@ class Trainer(TrainingState):
         if before is self.plan.stage(int(self.update)):
             return
         super().begin_stage()
+        if before is None:
+            self._check_others()
         specs = tuple(self.batch_specs(self.stage))
         # Without AutoGraph, which would change what errors say.
         one = functools.partial(update, self)
         self._one = tf.function(one, input_signature=[specs], autograph=False)
         self.traced = self._one.get_concrete_function()
         self._several = tf.function(self._make_several, autograph=False)
-        if before is None:
-            self._check_others()
 
     def _check_others(self):
         """Traces what other stages train on one tower, which finds what is wrong with it."""

@@ -57,12 +57,12 @@ def train(request: Request) -> None:
                 trainer = setup.trainer(num_done)
             setup.arrays(data, "valid")  # these raise what is wrong with them
             setup.evaluation_arrays()
+            updates = machines.update_maker(trainer, setup.training_arrays, config.seed)
             # Only a config that can be trained and evaluated claims the folder.
             workdir.keep_metrics_until(num_done)
             workdir.write_json("config.json", {"data_sha256": data.digest, **request.fields})
             checkpoints.track(trainer)
             write_variables(setup, trainer, towers)
-            updates = machines.update_maker(trainer, setup.training_arrays, config.seed)
             with StopRequest() as stop:
                 Training(setup, trainer, updates, checkpoints).run(stop)
             if stop.requested:

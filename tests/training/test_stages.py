@@ -43,6 +43,12 @@ def test_a_plan_has_the_variables_of_every_objective():
     line += ["network_linear/b", "network_linear/w"]
     assert sorted(names(both.objectives[0].variables_)) == sorted(line)
     assert sorted(names(judge.trained())) == ["judge/b", "judge/w"]
+    parts = [{"loss": "fit", "modules": (module,)} for module in ("encoder", "network.linear")]
+    (stage,) = Plan(
+        contest_config(stages=({"name": "s", "objectives": parts},)), ContestTask()
+    ).stages
+    labels = [objective.label("loss") for objective in stage.objectives]
+    assert labels == ["fit of encoder/loss", "fit of network.linear/loss"]
 
 
 def test_where_an_update_stands():

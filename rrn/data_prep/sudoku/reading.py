@@ -102,7 +102,7 @@ def read_puzzles(puzzles: Any) -> np.ndarray:
     if boards.shape[-2:] == (9, 9):
         boards = boards.reshape(*boards.shape[:-2], 81)
     boards = boards[None] if boards.ndim == 1 else boards
-    if boards.ndim != 2 or boards.shape[1] != 81 or boards.dtype.kind not in "iu":
+    if boards.shape[1:] != (81,) or not len(boards) or boards.dtype.kind not in "iu":
         raise DataError(
             "expected strings, or integers [81], [9, 9], [n, 81] or [n, 9, 9]; got "
             f"{boards.dtype} of shape {np.shape(puzzles)}"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from rrn.data_prep.failures import Parser, escape_output, exit_status
+from rrn.data_prep.failures import Parser, escape_output, exit_status, number
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import is_file, read_files, read_text
 from rrn.data_prep.sudoku.solver import IN_WORDS, count_solutions
@@ -36,7 +36,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("puzzle", nargs="?", metavar="PUZZLE|FILE|-")
     parser.add_argument("--weights", help="a weights file; pretrained/sudoku.h5 if not given")
     parser.add_argument(
-        "--steps", type=int, metavar="N", default=NUM_STEPS, help="at most N steps (%(default)s)"
+        "--steps",
+        type=number(),
+        metavar="N",
+        default=NUM_STEPS,
+        help="at most N steps (%(default)s)",
     )
     parser.add_argument("--out", help="of a PUZZLE a .gif, of a FILE the file of its solutions")
     parser.add_argument("--devices", default="auto", help="as of main.py; the first one solves")

@@ -113,9 +113,9 @@ class Sudoku(Task):
         """Reads the tables, which are looked up where the network runs: only few rows move so."""
         return self.encoder.tables()
 
-    def initial_state(self, num_examples: int | tf.Tensor, num_cells: int = 81) -> RecurrentState:
+    def initial_state(self, num_examples: int | tf.Tensor) -> RecurrentState:
         """Makes the boards' state before the first step, `[examples, nodes, ...]`."""
-        nodes = self.network.num_nodes(num_cells)
+        nodes = self.network.num_nodes(81)
         return _by_board(self.network.rrn.initial_state(nodes * num_examples), nodes)
 
     def logits(
