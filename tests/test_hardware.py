@@ -9,6 +9,9 @@ from tests.helpers import executable
 def test_gpus_that_nvidia_smi_names(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     executable(tmp_path / "nvidia-smi", "echo NVIDIA A, 9 MiB; echo NVIDIA B, 8 MiB")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert hardware.describe_gpus() == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     assert hardware.describe_gpus() == ["NVIDIA A, 9 MiB", "NVIDIA B, 8 MiB"]
 
 

@@ -27,6 +27,10 @@ def count_up(variable: tf.Variable) -> tf.Tensor:
     )
 
 
+def _copied(gradient):
+    return None if gradient is None else tf.identity(gradient)
+
+
 class UpdateMaker(abc.ABC):
     """What makes a trainer's updates."""
 
@@ -260,7 +264,10 @@ class FirstGradients(UpdateMaker):
                 done, functions = self._due
                 iterator = self._iterators[number]  # that of the stage, which may end meanwhile
             try:
-                self._results.put((number, done, functions[number](iterator)))
+                result = functions[number](iterator)
+                with tf.device(CPU):  # so that no update needs a worker that has failed since
+                    result = tf.nest.map_structure(_copied, result)
+                self._results.put((number, done, result))
             except Exception as error:
                 self._results.put((number, done, error))
                 return

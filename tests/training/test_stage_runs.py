@@ -97,7 +97,7 @@ def whole(train_in, tmp_path_factory):
 
 def test_a_stage_may_set_what_its_batches_are_made_with(whole):
     exact = {"exact": True}
-    assert whole[1] == [{}, exact]  # two of the three stages have the same options
+    assert whole[1] == [exact, {}]  # two of the three stages have the same options
     task = ContestTask()
     (inputs,) = training_inputs(task, task.arrays, 6, 1, 0, 0, options=exact)
     assert not next(iter(inputs))["noise"].numpy().any()
