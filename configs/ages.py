@@ -85,7 +85,7 @@ def cpu() -> Experiment:
         of_people(8, 8, num_updates=5_500, learning_rate=1e-3, schedule=COSINE),
         of_people(8, 8, name="people_8_on", num_updates=6_000, learning_rate=7e-4, schedule=COSINE),
     )
-    return replace(ours(), train={"stages": stages})
+    return replace(ours(), model={"compute_dtype": "auto"}, train={"stages": stages})
 
 
 def gpu() -> Experiment:
@@ -107,7 +107,8 @@ def quick() -> Experiment:
         of_people(8, 4, num_updates=1_000, learning_rate=1e-3, schedule=COSINE),
     )
     train, evaluate = {"stages": stages}, {"examples": 20_000}
-    return replace(ours(), model={"num_steps": 4}, train=train, evaluate=evaluate)
+    model = {"num_steps": 4, "compute_dtype": "auto"}
+    return replace(ours(), model=model, train=train, evaluate=evaluate)
 
 
 def test() -> Experiment:

@@ -11,7 +11,7 @@ four.
     VARIANT     solved after 64 steps: all, 17 givens   time, hardware (one seed)
                 the paper's settings                    not run to their end here
     segments    99.6 %, 97.9 %                          20 hours, one core with AVX-512
-    quick       82.2 %, 30.0 %                          12 minutes, 2 cores with AVX-512
+    quick       82.2 %, 30.5 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
     candidates  99.7 %, 98.0 %                          56 minutes, one core with AVX-512
     extreme     51.9 % of Sudoku-Extreme (1,024: 78 %)  2.9 hours, one core with AVX-512
