@@ -161,6 +161,7 @@ def four_logical_cpus():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
     keep_order()
+    tf.random.set_seed(0)  # fixtures of modules come before `seed`
     tf.config.list_logical_devices()  # from now on a run with --devices=cpu leaves them four
 
 

@@ -10,7 +10,6 @@ from rrn.distribute.variables import (
     format_hidden,
     format_variables,
     list_variables,
-    plan_placement,
     short_device,
 )
 from rrn.nn.layers import Linear
@@ -116,17 +115,6 @@ def test_what_a_stage_does_not_train_has_no_backward_pass():
         "encoder": {"CPU:0": 2 * 2, "CPU:1": 2, "CPU:2": 2},
         "all": {"CPU:0": 2 * 2, "CPU:1": 3, "CPU:2": 3},
     }
-
-
-def test_variables_and_slots_live_where_the_policy_says():
-    for policy, place in (("cpu", "CPU:0"), ("first_device", "CPU:2")):
-        with plan_placement(LineTask, policy, CPUS[2:]).scope():
-            task = LineTask()
-        batches = line_batches(task, [[0, 1]])
-        trainer = Trainer(task, line_config(), CPUS[2:], [batches.element_spec] * 2)
-        optimizer = trainer.optimizers[0]
-        slots = [*optimizer.m, *optimizer.v]
-        assert {short_device(v.device) for v in [*trainer.model_variables, *slots]} == {place}
 
 
 # N devices and one device

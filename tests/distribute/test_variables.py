@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.distribute.variables import list_variables, plan_placement
+from rrn.distribute.variables import list_variables, plan_placement, short_device
 from rrn.files.weights import load_weights, model_variables, save_weights
 from rrn.nn.layers import Embedding, Linear
 from rrn.training.checkpoints import Checkpoints, restore_variables
 from rrn.training.step import Trainer
 from rrn.variables.reading import module_variables, read, reading_scope, shards
 from rrn.variables.sharded import ShardedVariable
+from tests.distribute.test_towers import all_operations
 from tests.helpers import CPUS, LineTask, line_batches, line_config
 
 EXAMPLES = np.random.default_rng(0).integers(12, size=[8, 6])
@@ -128,6 +129,16 @@ def test_slots_stand_with_their_shard(runs):
     assert {place[-5:] for place in places} == {"CPU:2", "CPU:3"}
     for slots in (optimizer.m, optimizer.v, trainer.averages.averages):
         assert [slot.device for slot in shards(slots)] == places
+
+
+def test_what_changes_a_shard_is_computed_beside_it(runs):
+    """So that a gradient goes to its server once, and nothing comes back.
+
+    Of each of nine shards: its gradient's share, clipping, average; of four the L2 term.
+    """
+    trainer = runs[1][1]
+    places = [short_device(d) for kind, d in all_operations(trainer.traced) if kind == "Mul"]
+    assert places.count("CPU:2") + places.count("CPU:3") == 3 * 9 + 4
 
 
 @pytest.mark.parametrize("saved", [0, 1, 2])

@@ -92,23 +92,6 @@ class Scored(tf.Module):
         return (senders, edges) if self.scored else senders
 
 
-@pytest.mark.parametrize(
-    "aggregate, expected",
-    [
-        # Node 2 hears 1 and 5, of which 5 is there three times as often for attention: log 3.
-        ("sum", [0, 0, 6]),
-        ("mean", [0, 0, 3]),
-        ("max", [0, 0, 5]),
-        ("softmax", [0, 0, (1 + 3 * 5) / 4]),
-    ],
-)
-def test_hand_computed_aggregates(aggregate, expected):
-    graph, nodes = SparseGraph([0, 1], [2, 2], 3), tf.constant([[1.0], [5.0], [9.0]])
-    messages = EdgeMessages(Scored(aggregate == "softmax"), 1, aggregate, edge_size=1)
-    prepared = messages.prepare(graph, tf.math.log([[1.0], [3.0]]))
-    assert_close(messages(graph, nodes, prepared)[:, 0], expected, 1e-6)
-
-
 @pytest.mark.parametrize("scores", [[80.0, 90.0], [-1e4, -1e4 + 10], [1e38, 1e38]])
 def test_attention_holds_for_large_scores(scores):
     graph, nodes = SparseGraph([0, 1], [2, 2], 3), tf.constant([[1.0], [5.0], [9.0]])

@@ -87,17 +87,6 @@ def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size
     )
 
 
-def test_messages_of_a_hand_computed_graph():
-    # f([s, r]) = 3 relu(s - r + 1) + 2; node 1 hears 0: 3 relu(5 - 2 + 1) + 2 = 14 and itself:
-    # 3 relu(1) + 2 = 5, together 19; node 0 hears 1: 3 relu(2 - 5 + 1) + 2 = 2.
-    message_fn = MessageFunction(1, [1], 1)
-    for variable, value in zip(message_fn.variables, ([1], [[1], [-1]], [2], [[3]]), strict=True):
-        variable.assign(np.array(value, np.float32))
-    graph = SparseGraph([0, 1, 1], [1, 1, 0], 2)
-    sums = message_fn(graph, tf.constant([[5.0], [2]]), message_fn.prepare(graph))
-    np.testing.assert_array_equal(sums, [[2], [19]])
-
-
 def test_wrong_weights_and_no_hidden_layers_are_named():
     graph, message_fn = SparseGraph([0, 1, 1], [1, 1, 0], 2), MessageFunction(NODE, [6], OUTPUT)
     with pytest.raises(ValueError, match=r"edge_weights must have .* = \(3,\), got \(1,\)"):

@@ -56,16 +56,6 @@ def test_nodes_that_have_not_started_start_beside_nodes_that_resume(node_update)
         assert state.cell["age"].numpy().tolist() == [5] * 4 + [2] * 4
 
 
-def test_gradients_stop_between_segments():
-    network, graph, features = make_network(), RegularGraph([[1], [0]], 1), normal(2, 3)
-    with tf.GradientTape() as tape:
-        tape.watch(features)
-        _, state = network.segment(graph, features, 2, None)
-        stopped = tf.nest.map_structure(tf.stop_gradient, state)
-        hidden, _ = network.segment(graph, tf.stop_gradient(features), 2, stopped)
-    assert tape.gradient(hidden, features) is None
-
-
 # Types, tracing, XLA
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import MLP, LSTMCell, RecurrentRelationalNetwork
+from rrn import MLP, RecurrentRelationalNetwork
 from rrn.nn import plain
 from tests.compare import assert_close, randomize
 from tests.nn.own_parts import lstm_of_numpy
@@ -54,25 +54,6 @@ def test_hidden_states_equal_loops_over_edges_and_nodes(edge_size, node_update):
         else:
             hidden = [post(np.r_[sums[j], x[j], hidden[j]]) for j in range(3)]
         assert_close(actual, np.stack(hidden))
-
-
-def test_messages_and_their_sums_by_hand():
-    # f adds the sender's state and ten times the receiver's: 5 + 10 * 2 = 25, 2 + 20 = 22, ...
-    def f(pairs):
-        return tf.matmul(pairs, tf.constant([[1.0], [10.0]]))
-
-    hidden = tf.constant([[5.0], [2.0], [7.0]])
-    messages = plain.messages(f, hidden, SENDERS, RECEIVERS)
-    np.testing.assert_array_equal(messages[:, 0], [25, 27, 52, 22])
-    sums = plain.sum_messages(messages, RECEIVERS, 3)
-    np.testing.assert_array_equal(sums[:, 0], [52, 25 + 27 + 22, 0])
-
-
-def test_the_forget_gate_is_open_by_1_at_the_start():
-    cell = LSTMCell(2, 2)
-    cell.linear.w.assign(tf.zeros_like(cell.linear.w))
-    _, c = plain.lstm(cell, tf.ones([1, 2]), (tf.ones([1, 2]), 3 * tf.ones([1, 2])))
-    np.testing.assert_allclose(c, [2 * [3 / (1 + np.exp(-1))]], rtol=1e-6)
 
 
 def test_readouts_are_of_every_node_or_of_sums_at_every_step():

@@ -44,14 +44,6 @@ def test_adam_is_tensorflow_1s_for_dense_and_sparse_gradients():
         np.testing.assert_allclose(adam.v[i], v, rtol=1e-5, atol=1e-6)
 
 
-def test_the_first_update_of_adam_by_hand():
-    variable = tf.Variable([1.0, 1.0, 1.0])
-    Adam([variable]).apply([tf.constant([2.0, -3e-7, 0.0])], tf.constant(0.1), tf.constant(0))
-    # rate_1 = 0.1 sqrt(0.001) / 0.1 = 0.0316228; m = 0.1 g; sqrt(v) = 0.0316228 |g|, so the step is
-    # 0.1 g / (|g| + 1e-8 / 0.0316228) = 0.1 g / (|g| + 3.16e-7)
-    np.testing.assert_allclose(variable, [0.9, 1 + 0.1 * 3 / 6.16228, 1.0], rtol=1e-5)
-
-
 def numpy_rmsprop(value, gradients, rates, rho=0.9, momentum=0.0, epsilon=1e-10):
     """TensorFlow 1's formula in float64."""
     w = np.asarray(value, np.float64)
@@ -76,20 +68,3 @@ def test_rmsprop_is_tensorflow_1s(fields):
     np.testing.assert_allclose(variable, w, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(optimizer.s[0], s, rtol=1e-5)
     np.testing.assert_allclose(optimizer.m[0], m, rtol=1e-4, atol=1e-6)
-
-
-def test_rmsprop_from_zero_is_keras_without_momentum():
-    """Keras starts s at 0 and adds ε to it within the root, too."""
-    ours, theirs = (tf.Variable([[0.5, -1.0], [2.0, 3.0]]) for _ in range(2))
-    optimizer = RMSProp([ours], epsilon=1e-3)
-    optimizer.s[0].assign(tf.zeros([2, 2]))
-    keras = tf.keras.optimizers.RMSprop(0.1, rho=0.9, epsilon=1e-3)
-    sparse = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([2, 2]))
-    for gradient in (tf.constant([[1.0, -2.0], [3.0, 1e-3]]), tf.convert_to_tensor(sparse)):
-        optimizer.apply([gradient], tf.constant(0.1), 0)
-        keras.apply_gradients([(gradient, theirs)])
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-    before = ours.numpy()
-    optimizer.apply([sparse], tf.constant(0.1), 0)  # a sparse gradient is one with zeros
-    np.testing.assert_array_equal(ours[0], before[0])
-    assert (ours[1].numpy() != before[1]).all()

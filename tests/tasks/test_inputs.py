@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.tasks.inputs import Groups, training_inputs
-from tests.helpers import LineTask
+from tests.helpers import CPUS, LineTask
 
 
 def some_batches(num_devices, first_update, count, seed=0, **settings):
@@ -40,6 +40,12 @@ def test_devices_have_places_next_to_each_other():
     drawn = dict(zip(one[0]["rows"], one[0]["examples"], strict=True))
     for batch in three:
         assert [drawn[row] for row in batch["rows"]] == batch["examples"].tolist()
+
+
+def test_each_data_set_runs_on_its_own_cpu():
+    task = LineTask()
+    inputs = training_inputs(task, task.arrays, 16, 2, 0, 0, cpus=CPUS[1:3])
+    assert [dataset._variant_tensor.device[-5:] for dataset in inputs] == ["CPU:1", "CPU:2"]
 
 
 def test_more_devices_than_examples_are_an_error():

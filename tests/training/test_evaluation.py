@@ -7,6 +7,7 @@ from rrn.config import Evaluate, replace
 from rrn.tasks import Report, create_report
 from rrn.tasks.inputs import evaluation_inputs
 from rrn.training.evaluation import Evaluator, spread
+from tests.distribute.test_towers import products_by_device
 from tests.helpers import CPUS, LineTask, small_babi
 
 
@@ -46,6 +47,13 @@ def test_a_part_of_a_split_is_from_all_over_it_and_of_all_kinds():
     assert spread(12, 12).tolist() == list(range(12))
 
 
+def test_every_tower_runs_the_network():
+    config, task = Evaluate(batch_size=4), LineTask()
+    evaluator = Evaluator(Report(task), config, CPUS[1:3], task.arrays, 0)
+    counts = products_by_device(evaluator._predict.get_concrete_function())
+    assert counts == {"CPU:0": 2, "CPU:1": 1, "CPU:2": 1}  # the encoder is on the CPU
+
+
 def test_passes_average_over_other_draws():
     task = LineTask()
     passes = [line_outputs(task, CPUS[:1], 4, seed=seed) for seed in (5, 6, 7)]
@@ -61,6 +69,10 @@ def test_babi_results_do_not_depend_on_devices_or_batch_size(small_babi_h5):
     for devices, batch_size in ((1, 64), (2, 11)):
         config = replace(config, evaluate={"batch_size": batch_size})
         evaluator = Evaluator(report, config.evaluate, CPUS[:devices], arrays, 0)
+        graph = evaluator._predict.get_concrete_function().graph.as_graph_def()
+        nodes = [*graph.node, *(n for part in graph.library.function for n in part.node_def)]
+        reads = sum(node.op == "ReadVariableOp" for node in nodes)
+        assert reads == devices * len([*task.encoder.variables, *task.network.variables])
         outcomes.append((evaluator.outputs(), evaluator.results()))
         assert outcomes[-1][1] == evaluator.results()  # the same bits
     (expected, (results, loss)), (outputs, (others, other_loss)) = outcomes

@@ -164,12 +164,15 @@ def test_a_checkpoint_resumes_carried_examples_on_any_number_of_devices(tmp_path
                 assert_close(b, a, 1e-4)
 
 
-def test_a_segment_goes_on_where_the_last_one_ended():
+def test_a_segment_goes_on_where_the_last_one_ended(monkeypatch):
     """Two updates at rate 0 are one run of two steps, and their last logits' boards are right."""
+    left, leave = [], CarriedBatch.leave
+    monkeypatch.setattr(CarriedBatch, "leave", lambda *a: left.append(a[-2:]) or leave(*a))
     trainer, inputs = sudoku_trainer(
         1, learning_rate=0.0, segments={"max_segments": 3, "leave_probability": 0.0}
     )
     trainer.train(inputs, tf.constant(2))
+    assert left == [(3, 0.0)]
     examples = trainer.carried._examples
     task, puzzle = trainer.task, tf.convert_to_tensor(examples["puzzle"])
     state = task.initial_state(6)

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from rrn import config as settings
 from rrn.config import Evaluate, replace
@@ -31,7 +32,8 @@ class LineData:
         self._arrays = task.arrays
 
     def arrays(self, split):
-        return self._arrays
+        y = self._arrays["y"] + {"train": 0.0, "valid": 100.0, "test": 200.0}[split]
+        return {**self._arrays, "y": y}
 
     def check_compatible(self, other):
         assert other is self
@@ -64,10 +66,11 @@ def train_in(config):
     traced = []
 
     def create(model, data):
-        tf.random.set_seed(5)
+        assert context.global_seed() == config.seed
         return ContestTask()
 
     def record(*args, options, **settings):
+        assert args[4] == config.seed
         traced.append(options)
         return training_inputs(*args, options=options, **settings)
 
@@ -186,6 +189,9 @@ def check_files(folder, results):
     """What a run in stages says about them."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     training = [(line["update"], line["stage"]) for line in lines if "split" not in line]
+    for line in lines:  # each split has y of its own
+        assert 90**2 < line["mean_loss"] < 110**2 if "split" in line else abs(line["y"]) < 5
+    assert 190**2 < results["metrics"]["loss"] < 210**2
     ends = [(4, "fit"), (5, "fit"), (9, "judge"), (10, "both")]
     assert set(ends) < set(training) and training[-1] == (15, "both")
     # Stages are validated where they end, too.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import MuonSettings
+from rrn.config import Cosine, MuonSettings
 from rrn.training.stages import Plan
 from rrn.training.step import Trainer, add_l2
 from rrn.variables.random import ExampleRandom
@@ -33,6 +33,10 @@ def test_a_config_without_stages_is_one_stage_of_everything():
     assert (stage.name, objective.loss, plan.num_updates) == ("train", "loss", 7)
     expected = [*task.encoder.trainable_variables, *task.network.trainable_variables]
     assert names(objective.variables_) == names(expected)
+    (stage,) = Plan(line_config(num_updates=20, schedule=Cosine()), task).stages
+    rates = [float(stage.objectives[0].rate(update)) for update in (0, 10, 20)]
+    assert rates == pytest.approx([0.01, 0.005, 0.0])
+    (stage,) = plan.stages
     for update in (0, 6, 7, 100):  # and whatever follows
         assert plan.stage(update) is stage
 
@@ -95,10 +99,11 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named(case):
     changes, message = WRONG[case]
-    stages = ({"name": "s", "loss": "fit", "modules": LINE, **changes},)
-    with pytest.raises(ValueError, match=f"^{message}") as error:
-        contest_trainer(stages=stages)
-    assert "\n" not in str(error.value)
+    stage = {"name": "s", "loss": "fit", "modules": LINE, **changes}
+    for stages in ((stage,), (STAGES[0], stage)):  # before the first update, whichever it is
+        with pytest.raises(ValueError, match=f"^{message}") as error:
+            contest_trainer(stages=stages)
+        assert "\n" not in str(error.value)
 
 
 # What an update changes

@@ -15,11 +15,12 @@ from rrn.config import replace
 from rrn.distribute import Cluster
 from rrn.distribute.variables import short_device
 from rrn.files.weights import load_weights, save_weights
+from rrn.optimizers import MovingAverages
 from rrn.tasks.inputs import training_inputs
 from rrn.tasks.report import Results
 from rrn.training import Request, evaluate, run, setup
 from rrn.training.checkpoints import Checkpoints
-from rrn.training.machines import make_machines
+from rrn.training.machines import OneMachine, make_machines
 from rrn.training.progress import StopRequest
 from rrn.training.setup import read_data, set_up
 from rrn.training.state import shares_by_error
@@ -105,7 +106,8 @@ def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
 def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)
-    trainer = types.SimpleNamespace(update=update, averages=None, sampler=None)
+    averages = MovingAverages([variable], 0.5)
+    trainer = types.SimpleNamespace(update=update, averages=averages, sampler=None)
     progress = types.SimpleNamespace(validation=lambda update, loss, metrics: None)
     evaluator, checkpoints = types.SimpleNamespace(), Checkpoints(tmp_path / "checkpoints", 100, 99)
     checkpoints.track(tf.train.Checkpoint(update=update))
@@ -130,7 +132,8 @@ def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
         kept = []
         for i, error in enumerate([9.9, 0.1, 0.2, 0.1, 3.0], 1):
             update.assign(i)
-            variable.assign(i)
+            variable.assign(-i)
+            averages.averages[0].assign(i)
             results = Results(metrics={}, error=error), -i  # the loss falls all the time
             evaluator.results = functools.partial(tuple, results)
             Training.validate(training)
@@ -203,12 +206,51 @@ def test_a_run_that_is_not_finite_ends_before_it_writes(tmp_path, spoilt):
     assert not (tmp_path / "weights.h5").exists()
 
 
+def test_inputs_are_made_anew_where_their_settings_have_changed(tmp_path):
+    """As shares by error do at every validation; here it comes after every third update."""
+    used = []
+
+    def make_updates(trainer):
+        trainer.input_settings = lambda: {"shares": int(trainer.update) // 3}
+
+        def train(num_updates):
+            trainer.update.assign_add(num_updates)
+            return {"loss": 1.0}, -1
+
+        use = lambda inputs, settings: used.append((int(trainer.update), settings["shares"]))  # noqa: E731
+        return types.SimpleNamespace(use=use, train=train, batch_size=2)
+
+    results = Results(metrics={}, error=0.0), 1.0
+    training = line_training(tmp_path, lambda trainer: results, make_updates, num_updates=7)
+    training.run(types.SimpleNamespace(requested=False))
+    assert used == [(0, 0), (3, 1), (6, 2)]
+
+
 def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_path):
     config = replace(config, variables={"policy": "balanced"})
     cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
     request = Request(config, "babi", tmp_path, devices="cpu", cluster=cluster)
     setup = set_up(request, make_machines(request), *read_data(request))
     assert {short_device(variable.device) for variable in setup.variables} == {"CPU:0"}
+
+
+def test_variables_are_where_the_config_says(config, tmp_path):
+    def variables(policy, servers=()):
+        request = Request(replace(config, variables={"policy": policy}), "babi", tmp_path)
+        machines = OneMachine(CPUS[2:])
+        machines.servers = servers
+        task = set_up(request, machines, *read_data(request)).task
+        return task.encoder.trainable_variables, task.network.trainable_variables
+
+    encoder, network = variables("first_device")
+    assert {short_device(v.device) for v in encoder} == {"CPU:0"}  # where it runs
+    assert {short_device(v.device) for v in network} == {"CPU:2"}
+    for axis, shapes in (("0", [[8, 16], [8, 16]]), ("1", [[16, 8], [16, 8]])):
+        policy = {"kind": "fixed_shards", "axis": axis}
+        _, network = variables(policy, CPUS[1:3])
+        parts = [v for v in network if "message_fn/linear_1/w" in v.name]
+        assert [short_device(v.device) for v in parts] == ["CPU:1", "CPU:2"]
+        assert [v.shape for v in parts] == shapes
 
 
 def test_sigterm_asks_a_run_to_stop():

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from rrn.tasks.inputs import training_inputs
+from rrn.training import worker_updates
 from rrn.training.step import Trainer, apply, average, run_tower
 from rrn.training.worker_updates import (
     AsynchronousUpdates,
@@ -16,7 +17,7 @@ from rrn.training.worker_updates import (
 )
 from tests.helpers import CPUS, LineTask, line_config
 
-BATCH_SIZE = 6
+BATCH_SIZE = 7  # the second of two towers has one example more
 
 
 def make(num_towers):
@@ -67,19 +68,21 @@ def test_staleness_is_the_number_of_updates_between_reading_and_writing():
 def test_one_device_without_waiting_makes_the_updates_of_its_own_batches():
     trainer, inputs = make(1)
     updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
+    trainer.update.assign(4)  # as after a checkpoint
     updates.use(inputs, {})
     means, bad_update = updates.train(3)
-    assert trainer.update == 3 and bad_update == -1
+    assert trainer.update == 7 and bad_update == -1
     assert means["staleness"] == means["staleness_max"] == 0
     assert means["staleness_counts"].tolist() == [3, 0, 0]
     expected, _ = make(1)
-    own = training_inputs(trainer.task, trainer.task.arrays, BATCH_SIZE, 1, 0, 0, stream=1)
+    expected.update.assign(4)
+    own = training_inputs(trainer.task, trainer.task.arrays, BATCH_SIZE, 1, 0, 4, stream=1)
     theirs, _ = expected.train([iter(own[0])], tf.constant(3))
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
     assert means["loss"] == pytest.approx(float(theirs["loss"]), abs=1e-6)
 
 
-def test_two_devices_update_by_themselves_with_batches_of_their_own():
+def test_two_devices_update_by_themselves_with_batches_of_their_own(monkeypatch):
     """A barrier lets both read the variables before either changes them."""
     trainer, inputs = make(2)
     updates = AsynchronousUpdates(trainer, trainer.task.arrays, 0)
@@ -102,10 +105,16 @@ def test_two_devices_update_by_themselves_with_batches_of_their_own():
                 return {name: tf.identity(tensor) for name, tensor in batch.items()}
 
     updates._iterators = [Together(i, iterator) for i, iterator in enumerate(updates._iterators)]
+    towers, real = [], worker_updates.run_tower
+    monkeypatch.setattr(
+        worker_updates, "run_tower", lambda *args: towers.append(args[2]) or real(*args)
+    )
     means, bad_update = updates.train(20)
+    assert sorted(towers) == [0, 1]  # each is traced on its own
     assert trainer.update == 20 and bad_update == -1
     counts = means["staleness_counts"]
     assert counts.sum() == 20 and len(counts) == 5
+    assert np.dot(counts, range(5)) == round(20 * means["staleness"])
     # Of two that have read the same, the second to write is at least one behind.
     assert means["staleness"] >= 0.5 and 1 <= means["staleness_max"] <= 2
     for number in range(2):  # ten batches of its own stream each
@@ -173,11 +182,11 @@ def test_more_gradients_than_workers_are_of_further_batches(first_gradients):
     assert len(taken) == 5 and set(taken) == {0, 1} and updates._further == 0
     assert updates.batch_size == 5 * BATCH_SIZE / 2
     expected, inputs = make(2)
-    stage, towers = expected.plan.stages[0], []
+    stage, towers, counts = expected.plan.stages[0], [], []
     for number in range(2):
         for batch in inputs[number].take(taken.count(number)):
             towers.append(run_tower(expected, stage, number, batch))
-    counts = [BATCH_SIZE // 2] * 5
+            counts.append(tf.size(batch["rows"]))
     apply(expected, *average(stage, towers, counts)[:2], expected.update)
     np.testing.assert_allclose(values(trainer), values(expected), rtol=0, atol=1e-6)
     updates.train(4)

@@ -16,7 +16,7 @@ from rrn.tasks.pretty_clevr.network import OTHERS
 from rrn.tasks.pretty_clevr.report import PrettyClevrReport
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, mlp_shapes, names_and_shapes, randomize
-from tests.helpers import CPUS, make_trainer
+from tests.helpers import check_two_devices_equal_one
 
 PARAMETERS = {
     **mlp_shapes("input_fn", 42, 128, 128),
@@ -236,18 +236,7 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
 def test_two_devices_equal_one(data):
     model = {"hidden_size": 8, "auxiliary_loss": 1.0}
     config = replace(get_config("test"), model=model, train={"optimizer": "muon"})
-    task = create_task(config.model, data)
-    initial = [variable.numpy() for variable in task.network.variables]
-    values = []
-    for devices in (CPUS[:1], CPUS[1:3]):
-        for variable, value in zip(task.network.variables, initial, strict=True):
-            variable.assign(value)
-        trainer, inputs = make_trainer(config, data, task, devices)
-        _, finite = trainer.update_once([next(iter(dataset)) for dataset in inputs])
-        assert finite
-        values.append([variable.numpy() for variable in task.network.variables])
-    for one, two in zip(*values, strict=True):
-        assert_close(two, one)
+    check_two_devices_equal_one(config, data, create_task(config.model, data))
 
 
 def test_results_are_by_jumps(data):

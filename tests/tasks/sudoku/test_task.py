@@ -243,6 +243,29 @@ def test_loss_is_the_mean_over_cells_and_steps(batch, training, given, num_steps
         assert_close(outputs["confidence"], likeliest.min(axis=1), 1e-4)
 
 
+def test_a_board_is_solved_if_all_its_cells_are_right_at_the_last_step(batch, monkeypatch):
+    task, right = make_task(), tf.one_hot(batch["solution"], 10)
+    steps = tf.stack([right, 1.0 - right], axis=2)  # of seven boards
+    one_wrong = tf.concat([1.0 - right[:1, :1], right[:1, 1:]], axis=1)
+    logits = tf.concat([steps[:1], steps[1:, :, ::-1], tf.stack([one_wrong] * 2, 2)], axis=0)
+    monkeypatch.setattr(task, "logits", lambda *_: (logits, "state"))
+    eight = {**batch, "solution": tf.concat([batch["solution"], batch["solution"][:1]], 0)}
+    _, outputs = task.loss({}, eight, DRAWS_OF_ONE, True, num_steps=2, state="state")
+    assert outputs["solved"].numpy().tolist() == [False] + [True] * 6 + [False]
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_config_says_what_is_recomputed_and_the_type_of_products(batch, recompute, monkeypatch):
+    task, asked = make_task(recompute=recompute, compute_dtype="bfloat16"), []
+    segment = task.network.rrn.segment
+    monkeypatch.setattr(
+        task.network.rrn, "segment", lambda *a, **named: asked.append(named) or segment(*a, **named)
+    )
+    some_logits(task, batch["puzzle"], 1)
+    assert asked == [{"recompute": recompute}]
+    assert {mlp.layers[0].compute_dtype for mlp in task.network.rrn.mlps()} == {tf.bfloat16}
+
+
 def test_predict_gives_the_likeliest_digits_after_all_steps(batch):
     task = make_task(evaluation_steps=9)
     randomize_all(task)
