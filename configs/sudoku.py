@@ -18,8 +18,8 @@ four.
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 
-`segments` ran in twelve parts, the first from weights of 101 minutes without segments; `hard`
-started from weights of an earlier `candidates` (docs/report/training.md).
+`segments` ran in twelve parts; the first began from the weights of a training without segments, of
+101 minutes. `hard` began from the weights of an earlier `candidates`.
 
     python -m data_prep sudoku --puzzles TRAIN,VALID,TEST --mixed data/sudoku.h5 \
         --out data/sudoku_hard.h5                                                     (hard)
