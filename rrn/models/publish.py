@@ -2,8 +2,9 @@
 
     python -m rrn.models.publish runs/mine/weights.h5 --out pretrained/mine.h5 --licence Apache-2.0
 
-The results are those of `results.json` beside the weights. No weight changes. The command prints
-the file's row for the table in `pretrained/README.md`.
+The results and the commit are those of `results.json` beside the weights, the seed is that of
+`config.json`. No weight changes. The command prints the file's row for the table in
+`pretrained/README.md`.
 """
 
 import argparse
@@ -31,7 +32,9 @@ def publish(weights: str | Path, out: str, licence: str | None = None) -> Weight
             measured = json.loads(path.read_text())
             attributes["results"] = {n: measured[n] for n in ("split", "examples", "metrics")}
             evaluated = measured["made"].get("weights")
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            attributes["commit"] = measured["made"]["commit"] or ""  # None: not of a checkout
+            attributes["seed"] = json.loads(path.with_name("config.json").read_text())["seed"]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: not the results of a run: {words_of(error)}") from None
         if evaluated not in (None, found.sha256()):
             raise ValueError(
@@ -57,6 +60,8 @@ def card(weights: Weights) -> str:
     cells = [
         f"`{Path(weights.path).name}`",
         f"`{about['config']}`",
+        str(about.get("seed", "")),
+        about.get("commit", "")[:7],
         f"{about['update']:,}",
         f"{sum(array.size for array in weights.arrays.values()):,}",
         f"`{data['file']}` ({data.get('source') or 'generated'}, seed {data['seed']})",

@@ -99,8 +99,9 @@ def test_evaluation_takes_the_model_from_the_weights_file(babi, small_sudoku_h5,
 def write_results(path, weights):
     """Results as an evaluation of the weights writes them; returns what is published of these."""
     results = {"split": "test", "examples": 45, "metrics": {"error/mean": 5.0, "loss": 1.5}}
-    made = {"made": {"weights": read_weights(weights).sha256()}}
+    made = {"made": {"weights": read_weights(weights).sha256(), "commit": "0123456789"}}
     path.write_text(json.dumps({"config": "small", **results, **made}))
+    path.with_name("config.json").write_text('{"seed": 7}')
     return results
 
 
@@ -113,6 +114,7 @@ def test_a_runs_weights_are_published_with_its_results(babi, tmp_path, capsys):
     assert published.attributes["results"] == results and published.attributes["licence"] == "MIT"
     printed = capsys.readouterr().out
     assert printed == card(published) + "\n"
+    assert "| `small` | 7 | 0123456 | 3 |" in printed
     assert " | made-up stories | error/mean 5 (45 test) | MIT | " in printed
     before, after = read_weights(weights).arrays, published.arrays
     assert all(before[name].tobytes() == after[name].tobytes() for name in before | after)
