@@ -29,7 +29,6 @@ class Model(ModelSettings):
     hidden_size: Size = 128
     num_steps: Steps = 4
     readout_dropout: Dropout = 0.5
-    markers_in_order: bool = False  # the k-th object has marker k; only the MLP sees it
     auxiliary_loss: Number = 0.0  # weight of the loss of finding the answer's object, in training
 
 

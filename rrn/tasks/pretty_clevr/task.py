@@ -78,8 +78,8 @@ class PrettyClevr(Task):
         """Makes scenes and questions.
 
         In training the scene is rotated by any angle and scaled by 2^u, u in [-1, 1), about the
-        middle of the unit square. With `markers_in_order` the object with marker k is the k-th, as
-        in the authors' data, else objects come in the file's order.
+        middle of the unit square. For the MLP the object with marker k is the k-th, as in the
+        authors' data.
 
         Returns:
           "objects" `[examples, 8, 18]`: position, colour, marker; "distances" `[examples, 8, 7]`;
@@ -99,7 +99,7 @@ class PrettyClevr(Task):
 
     def _scenes(self, positions, colours, markers):
         """The batch's "objects" and "distances"."""
-        if self.config.markers_in_order:
+        if self.config.network == "mlp":
             order = tf.argsort(markers)
             positions, colours, markers = (
                 tf.gather(values, order, batch_dims=1) for values in (positions, colours, markers)
