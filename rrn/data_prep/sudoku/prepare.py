@@ -8,9 +8,10 @@ reads a list of puzzles with one solution each, or makes such puzzles, or reads 
 split, and writes one HDF5 file.
 
 With `--puzzles` an example is a puzzle of the split's list, as it is. No puzzle for validation or
-test may be equivalent to one of another list. With `--mixed` the training split also has examples
-of another prepared file's training split, drawn at random. `--mixed_share` is their share of all.
-None is of a puzzle that is equivalent to one of validation or test.
+test may be equivalent to one of another list. With `--neighbours` the training split also has all
+hard puzzles that differ from one of its list in one given; see `neighbours.py`. With `--mixed` it
+has examples of another prepared file's training split, drawn at random; `--mixed_share` is their
+share of all. None is of a puzzle that is equivalent to one of validation or test.
 
 Otherwise the puzzles are split into three pools, one for each split. An example of level k = 0..17
 is a puzzle of the split's pool, drawn with replacement, with its digits permuted at random and k
@@ -59,6 +60,7 @@ from rrn.data_prep.sudoku.examples import (
     split_pools,
 )
 from rrn.data_prep.sudoku.generator import generate
+from rrn.data_prep.sudoku.neighbours import neighbours
 from rrn.data_prep.sudoku.solver import solve
 from rrn.data_prep.sudoku.symmetry import fingerprints
 
@@ -100,6 +102,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_share,
         metavar="S",
         help="their share of the training examples (0.5)",
+    )
+    parser.add_argument(
+        "--neighbours",
+        action="store_true",
+        default=None,
+        help="with --puzzles: add to training all hard puzzles that differ in one given",
     )
     parser.add_argument(
         "--out", type=out_file, default="data/sudoku.h5", help="file to write (%(default)s)"
@@ -211,6 +219,13 @@ def _from_three_lists(args, rng):
                 f"{later.place(index)}: the puzzle of {first}, the same or permuted; expected "
                 "another one"
             )
+    if args.neighbours:
+        own = datasets["train/puzzle"], datasets["train/solution"]
+        *found, kinds = neighbours(own[0])
+        new = ~np.isin(kinds, np.concatenate([known for _, known in read]))
+        both = (np.concatenate([a, b[new]]) for a, b in zip(own, found, strict=True))
+        notes.append(f"{new.sum():,} training puzzles differ from one of the list in one given")
+        datasets |= {f"train/{name}": array for name, array in as_they_are(*both).items()}
     if args.mixed:
         share = 0.5 if args.mixed_share is None else args.mixed_share
         train = {name: datasets[f"train/{name}"] for name in examples}
@@ -237,7 +252,7 @@ def _training_examples(path, refused):
 def _check_options(args: argparse.Namespace) -> None:
     one_list = ["test_pool", "valid_pool", *(f"{split}_per_level" for split in SPLITS)]
     unused = dict.fromkeys(one_list, "--clues or --generate")
-    unused = unused if args.puzzles else {"mixed": "--puzzles"}
+    unused = unused if args.puzzles else {"mixed": "--puzzles", "neighbours": "--puzzles"}
     unused |= {} if args.mixed else {"mixed_share": "--mixed"}
     for name, other in unused.items():
         if getattr(args, name) is not None:

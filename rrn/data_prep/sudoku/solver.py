@@ -59,11 +59,13 @@ def search(
     max_solutions: int = 2,
     rng: np.random.Generator | None = None,
     most_guesses: int | None = None,
+    digits_found: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `solve`, but gives the search for a puzzle up after `most_guesses`, if that is given.
 
-    It also returns guesses, [puzzles] int64: how often a board was split in two, above
-    `most_guesses` where the search was given up.
+    To `digits_found`, integers [puzzles, 81, 9], it adds how many of the solutions found have each
+    digit in each cell. It also returns guesses, [puzzles] int64: how often a board was split in
+    two, above `most_guesses` where the search was given up.
     """
     puzzles = np.asarray(puzzles, np.uint16)
     solutions = np.zeros(puzzles.shape, np.uint8)
@@ -82,7 +84,10 @@ def search(
         solved = np.flatnonzero(possible & ~changed & known)
         if len(solved):
             # Below the one bit of digit d are d - 1 bits.
-            solutions[owner[solved]] = _COUNT[masks[:, solved].T - 1] + 1
+            digits = _COUNT[masks[:, solved].T - 1]
+            solutions[owner[solved]] = digits + 1
+            if digits_found is not None:
+                np.add.at(digits_found, (owner[solved, None], np.arange(81), digits), 1)
             np.add.at(counts, owner[solved], 1)
         wanted = possible & (counts[owner] < max_solutions)
         if most_guesses is not None:

@@ -10,7 +10,8 @@ import pytest
 
 from rrn.data_prep.__main__ import main
 from rrn.data_prep.sudoku.examples import SPLITS
-from rrn.data_prep.sudoku.solver import solve
+from rrn.data_prep.sudoku.neighbours import neighbours
+from rrn.data_prep.sudoku.solver import search, solve
 from rrn.data_prep.sudoku.symmetry import fingerprints
 from tests.data_prep.helpers import contents
 from tests.data_prep.sudoku.helpers import SMALL, assert_solves, lines, prepare, transform
@@ -230,6 +231,39 @@ def test_a_share_of_the_training_examples_is_of_another_file(three, clues, tmp_p
         assert len(datasets[f"{split}/puzzle"]) == len(listed)
 
 
+def test_neighbours_of_the_training_puzzles_are_added(three, tmp_path):
+    paths, puzzles = three
+    assert prepare_three(paths, tmp_path / "s.h5", "--neighbours") == 0
+    datasets, attributes = contents(tmp_path / "s.h5")
+    puzzle, solution = datasets["train/puzzle"], datasets["train/solution"]
+    listed = {tuple(row) for row in puzzles[0]}
+    added = np.array([tuple(row) not in listed for row in puzzle])
+    assert (~added).sum() == 30 and added.any()
+    assert f"{added.sum():,} training puzzles differ from one of the list" in attributes["notes"]
+    assert_solves(solution, puzzle)
+    np.testing.assert_array_equal(datasets["train/pool"][datasets["train/pool_puzzle"]], puzzle)
+    assert len(datasets["valid/puzzle"]) == len(puzzles[1])
+
+
+def test_neighbours_are_all_hard_puzzles_that_differ_in_one_given(generated):
+    """Against every digit in every other cell, instead of one given."""
+    puzzle = generated[0][:1]
+    found, solutions, kinds = neighbours(puzzle)
+    tried = []
+    for given in np.flatnonzero(puzzle[0]):
+        without = np.where(np.arange(81) == given, 0, puzzle[0]).astype(np.uint8)
+        for cell in np.flatnonzero(without == 0):
+            for digit in set(range(1, 10)) - ({puzzle[0, cell]} if cell == given else set()):
+                tried.append(np.where(np.arange(81) == cell, digit, without))
+    tried = np.array(tried, np.uint8)
+    tried_solutions, counts, guesses = search(tried)
+    hard = (counts == 1) & (guesses > 0)
+    expected = fingerprints(tried[hard], tried_solutions[hard])
+    own = fingerprints(puzzle, solve(puzzle)[0])
+    assert set(kinds) - set(own) == set(expected) - set(own) and len(kinds) == len(set(kinds)) > 5
+    np.testing.assert_array_equal(solve(found)[0], solutions)
+
+
 def test_a_puzzle_of_two_lists_is_named_even_permuted(three, generated, tmp_path, capsys):
     paths, _ = three
     permuted, _ = transform(generated[0][7], generated[1][7], np.random.default_rng(0))
@@ -250,6 +284,7 @@ LIST, THREE = "--clues clues.txt ", "--puzzles train.txt,valid.txt,test.txt "
     [
         (LIST + "--test_pool 50 --valid_pool 10", "60 puzzles: 50 for test and 10 for valid"),
         (LIST + "--mixed other.h5", "--mixed other.h5: it goes with --puzzles"),
+        (LIST + "--neighbours", "--neighbours True: it goes with --puzzles"),
         ("--generate 2", "--generate 2: "),
         (THREE + "--mixed_share 1.0", "--mixed_share 1.0: expected above 0 and below 1"),
         (THREE + "--mixed_share 0.3", "--mixed_share 0.3: it goes with --mixed"),
