@@ -89,22 +89,18 @@ def as_they_are(puzzles: np.ndarray, solutions: np.ndarray) -> dict[str, np.ndar
 def mix(
     examples: Mapping[str, np.ndarray],
     others: Mapping[str, np.ndarray],
-    share: float,
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """Adds other examples, drawn at random, each at most once, as a share of all.
+    """Adds as many other examples, drawn at random, each at most once.
 
     Both are as of `as_they_are`.
 
     Raises:
       DataError: there are too few of the others.
     """
-    number = round(len(examples["givens"]) * share / (1.0 - share))
-    if not 0 < number <= len(others["givens"]):
-        raise DataError(
-            f"--mixed_share {share}: {number:,} of {len(others['givens']):,} examples; expected "
-            "at least 1 and at most all"
-        )
+    number = len(examples["givens"])
+    if number > len(others["givens"]):
+        raise DataError(f"--mixed: expected {number:,} examples, got {len(others['givens']):,}")
     chosen = np.sort(rng.choice(len(others["givens"]), number, replace=False))
     used, index = np.unique(others["pool_puzzle"][chosen], return_inverse=True)
     added = others["puzzle"][chosen], others["solution"][chosen], len(examples["pool"]) + index

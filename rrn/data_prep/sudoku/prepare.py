@@ -10,8 +10,8 @@ split, and writes one HDF5 file.
 With `--puzzles` an example is a puzzle of the split's list, as it is. No puzzle for validation or
 test may be equivalent to one of another list. With `--neighbours` the training split also has all
 hard puzzles that differ from one of its list in one given; see `neighbours.py`. With `--mixed` it
-has examples of another prepared file's training split, drawn at random; `--mixed_share` is their
-share of all. None is of a puzzle that is equivalent to one of validation or test.
+also has as many examples of another prepared file's training split, drawn at random. None is of a
+puzzle that is equivalent to one of validation or test.
 
 Otherwise the puzzles are split into three pools, one for each split. An example of level k = 0..17
 is a puzzle of the split's pool, drawn with replacement, with its digits permuted at random and k
@@ -95,13 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mixed",
         type=Path,
         metavar="FILE",
-        help="with --puzzles: add training examples of this prepared Sudoku file",
-    )
-    parser.add_argument(
-        "--mixed_share",
-        type=_share,
-        metavar="S",
-        help="their share of the training examples (0.5)",
+        help="with --puzzles: add as many training examples of this prepared Sudoku file",
     )
     parser.add_argument(
         "--neighbours",
@@ -133,12 +127,6 @@ def _three_files(text: str) -> list[Path]:
     if text.count(",") != 2:
         raise argparse.ArgumentTypeError(f"{text}: expected three files, TRAIN,VALID,TEST")
     return [Path(name) for name in text.split(",")]
-
-
-def _share(text: str) -> float:
-    if not 0.0 < float(text) < 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: expected above 0 and below 1")
-    return float(text)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -227,12 +215,10 @@ def _from_three_lists(args, rng):
         notes.append(f"{new.sum():,} training puzzles differ from one of the list in one given")
         datasets |= {f"train/{name}": array for name, array in as_they_are(*both).items()}
     if args.mixed:
-        share = 0.5 if args.mixed_share is None else args.mixed_share
         train = {name: datasets[f"train/{name}"] for name in examples}
         others = _training_examples(args.mixed, np.concatenate([kinds for _, kinds in read[1:]]))
-        mixed = mix(train, others, share, rng)
-        number = len(mixed["givens"]) - len(train["givens"])
-        notes.append(f"{number:,} training examples are from {args.mixed.name}")
+        notes.append(f"{len(train['givens']):,} training examples are from {args.mixed.name}")
+        mixed = mix(train, others, rng)
         datasets |= {f"train/{name}": array for name, array in mixed.items()}
     return datasets, args.puzzles, notes
 
@@ -253,7 +239,6 @@ def _check_options(args: argparse.Namespace) -> None:
     one_list = ["test_pool", "valid_pool", *(f"{split}_per_level" for split in SPLITS)]
     unused = dict.fromkeys(one_list, "--clues or --generate")
     unused = unused if args.puzzles else {"mixed": "--puzzles", "neighbours": "--puzzles"}
-    unused |= {} if args.mixed else {"mixed_share": "--mixed"}
     for name, other in unused.items():
         if getattr(args, name) is not None:
             raise DataError(f"--{name} {getattr(args, name)}: it goes with {other}")
