@@ -15,7 +15,7 @@ import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rrn.config_file import read_config, run_name, split_arguments
@@ -68,18 +68,17 @@ def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) ->
         return [f"{folder}: failed, see output.txt" for folder, run in started if run.wait()]
 
 
-def row(metrics: Sequence[dict]) -> str:
-    """Says each metric's mean and standard deviation over runs; without those of groups."""
-    cells, names = [], list(dict.fromkeys(itertools.chain(*metrics)))
-    for name in [name for name in names if not re.search(r"(?<![a-z])\d", name)] or names:
+def lines(metrics: Sequence[dict]) -> Iterator[str]:
+    """Says each metric's mean and standard deviation over runs."""
+    for name in dict.fromkeys(itertools.chain(*metrics)):
         values = [of[name] for of in metrics if of.get(name) is not None]
         deviation = f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else ""
-        cells += [f"{name} {statistics.fmean(values):.4g}{deviation}"] if values else []
-    return ", ".join(cells)
+        if values:
+            yield f"  {name} {statistics.fmean(values):.4g}{deviation}"
 
 
 def sweep(arguments: Sequence[str]) -> None:
-    """Trains every setting with every seed, and prints a row for each setting."""
+    """Trains every setting with every seed, and prints the results of each setting."""
     arguments, common = split_arguments(arguments)
     parser = Parser(prog="python -m rrn.sweep", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("config", help="the experiment, FILE or FILE:VARIANT")
@@ -91,21 +90,21 @@ def sweep(arguments: Sequence[str]) -> None:
     parser.add_argument("--workdir", type=Path, help="runs/sweep_CONFIG if not given")
     options = parser.parse_args(arguments)
     workdir = options.workdir or Path("runs") / f"sweep_{run_name(options.config)}"
-    rows, runs = {}, []
+    settings, runs = {}, []
     fields = [text.partition("=") for text in options.set]
     choices = [[(field, value) for value in split_values(values)] for field, _, values in fields]
     for setting, seed in itertools.product(itertools.product(*choices), options.seeds):
         name = re.sub(UNFIT, "_", ",".join(map("=".join, setting)))
         folder, changes = workdir / name / f"seed={seed}", [("seed", str(seed)), *common, *setting]
         fields = json.loads(json.dumps(read_config(options.config, changes).to_dict()))
-        rows.setdefault(name or options.config, []).append((folder, fields))
+        settings.setdefault(name or options.config, []).append((folder, fields))
         if not read_metrics(folder, fields):
             flags = [f"--config.{field}={value}" for field, value in changes]
             runs.append((folder, [f"--config={options.config}", *flags]))
     failed = "\n".join(make_runs(runs, options.devices))
-    for name, of in rows.items():
+    for name, of in settings.items():
         metrics = [found for run in of if (found := read_metrics(*run))]
-        print(f"{name}, {len(metrics)} of {len(of)} runs: {row(metrics)}")
+        print(f"{name}, {len(metrics)} of {len(of)} runs", *lines(metrics), sep="\n")
     if failed:
         raise ValueError(failed)
 
