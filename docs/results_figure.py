@@ -54,7 +54,7 @@ def draw_summary() -> None:
         ("paper", PAPER, "paper, up"),
         ("ours", OURS, "`pretty_clevr.py:gpu`"),
     ]:
-        values = [float(cell) for cell in row(start)[1:9]]
+        values = [numbers(cell)[0] for cell in row(start)[1:9]]
         clevr.plot(range(8), values, "o-", color=color, label=name)
     clevr.set(title="Pretty-CLEVR, accuracy, %", xlabel="jumps", ylim=(80, 101))
     clevr.legend(frameon=False)
