@@ -25,7 +25,8 @@ def fingerprints(puzzles: np.ndarray, solutions: np.ndarray) -> np.ndarray:
     """
     starts = range(0, len(puzzles), BATCH)
     pieces = [slice(start, start + BATCH) for start in starts]
-    return np.concatenate([_fingerprints(puzzles[piece], solutions[piece]) for piece in pieces])
+    found = (_fingerprints(puzzles[piece], solutions[piece]) for piece in pieces)
+    return np.concatenate([np.empty(0, np.uint64), *found])  # of no puzzles, too
 
 
 def _fingerprints(puzzles, solutions):

@@ -14,7 +14,7 @@ from rrn.data_prep.sudoku.neighbours import neighbours
 from rrn.data_prep.sudoku.solver import search, solve
 from rrn.data_prep.sudoku.symmetry import fingerprints
 from tests.data_prep.helpers import contents
-from tests.data_prep.sudoku.helpers import SMALL, assert_solves, lines, prepare, transform
+from tests.data_prep.sudoku.helpers import SMALL, assert_solves, boards, lines, prepare, transform
 
 GOOD = "000000010400000000020000000000050407008000300001090000300400200050100000000806000"
 FULL = "693784512487512936125963874932651487568247391741398625319475268856129743274836159"
@@ -209,9 +209,8 @@ def test_half_of_the_training_examples_are_of_another_file(three, clues, tmp_pat
     paths, puzzles = three
     # Of the clues' file, whose puzzles are these, only the training split may come in.
     assert prepare(clues, tmp_path / "other.h5", "--train_per_level", "40") == 0
-    out = tmp_path / "s.h5"
-    assert prepare_three(paths, out, "--mixed", tmp_path / "other.h5") == 0
-    datasets, attributes = contents(out)
+    assert prepare_three(paths, tmp_path / "s.h5", "--mixed", tmp_path / "other.h5") == 0
+    datasets, attributes = contents(tmp_path / "s.h5")
     other, _ = contents(tmp_path / "other.h5")
     assert "30 training examples are from other.h5" in attributes["notes"]
     mixed = datasets["train/pool_puzzle"] >= 30
@@ -229,10 +228,10 @@ def test_neighbours_of_the_training_puzzles_are_added(three, tmp_path):
     paths, puzzles = three
     assert prepare_three(paths, tmp_path / "s.h5", "--neighbours") == 0
     datasets, attributes = contents(tmp_path / "s.h5")
-    puzzle, solution = datasets["train/puzzle"], datasets["train/solution"]
+    puzzle = datasets["train/puzzle"]
     assert {tuple(row) for row in puzzles[0]} < {tuple(row) for row in puzzle}
     assert f"{len(puzzle) - 30:,} training puzzles differ from one" in attributes["notes"]
-    assert_solves(solution, puzzle)
+    assert_solves(datasets["train/solution"], puzzle)
     np.testing.assert_array_equal(datasets["train/pool"][datasets["train/pool_puzzle"]], puzzle)
 
 
@@ -252,6 +251,7 @@ def test_neighbours_are_all_hard_puzzles_that_differ_in_one_given(generated):
     own = {*fingerprints(puzzle, solve(puzzle)[0])}
     assert {*kinds} - own == {*expected} - own and len(kinds) == len({*kinds}) > 5
     np.testing.assert_array_equal(solve(found)[0], solutions)
+    assert [len(part) for part in neighbours(boards(FULL[:80] + "0"))] == [0, 0, 0]  # an easy one
 
 
 def test_a_puzzle_of_two_lists_is_named_even_permuted(three, generated, tmp_path, capsys):
