@@ -14,7 +14,7 @@ four.
     quick       82.2 %, 30.5 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
     candidates  99.74 ± 0.04 %, 98.1 ± 0.3 %            56 to 88 minutes, one core with AVX-512
-    extreme     51.9 % of Sudoku-Extreme (1,024: 78 %)  2.9 hours, one core with AVX-512
+    extreme     50.6 % of Sudoku-Extreme (1,024: 78 %)  2.9 hours, one core with AVX-512
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 

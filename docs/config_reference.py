@@ -17,7 +17,7 @@ from rrn.tasks import find_task, task_names
 PAGE = Path(__file__).parent / "guide/config.md"
 HEAD = """# All settings
 
-    python main.py --config configs/babi.py:quick --config.train.batch_size=256 --workdir runs/mine
+    python main.py --config configs/babi.py:quick --config.train.batch_size=256 --workdir runs/256
 
 changes a field. `python docs/config_reference.py` writes this page from
 [`rrn/config.py`](../../rrn/config.py) and the tasks' `network.py`, where each field is declared.

@@ -160,13 +160,13 @@ class Data(Settings):
 
 
 class Evaluate(Settings):
-    """On what it is evaluated in the end."""
+    """How it is evaluated, and with which passes and batch size it is validated."""
 
     path: str = ""  # of a prepared file; data.path if empty
     split: Literal["train", "valid", "test"] = "test"
     examples: CountOrZero = 0  # drawn, from all over the split; 0: all
     batch_size: BatchSize
-    passes: Annotated[int, Field(ge=1, le=1000)] = 1  # with other draws, whose outputs are averaged
+    passes: Annotated[int, Field(ge=1, le=1000)] = 1  # their outputs averaged; not for completion
     by_stage: bool = True  # where there are several stages, also the weights at the end of each
 
 

@@ -116,7 +116,7 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
     literal: Any = text
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         literal = ast.literal_eval(text.capitalize() if text in ("true", "false") else text)
-    keys = re.findall(r"[^.\[\]]+", path)
+    keys = re.findall(r"[^.\[\]]+", path) or [path]
 
     def changed(value):
         return replace(

@@ -30,9 +30,10 @@ def read_metrics(folder: Path, fields: dict) -> dict | None:
     if not (path := folder / "results.json").exists():
         return None
     try:
-        metrics = json.loads(path.read_text())["metrics"]
-        config = json.loads((path := folder / "config.json").read_text())
-        return metrics if all(config[name] == value for name, value in fields.items()) else None
+        results = json.loads(path.read_text())
+        config = results.get("fields", {})  # config.json may be of a run that goes on
+        same = all(config.get(name) == value for name, value in fields.items())
+        return results["metrics"] if same else None
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ValueError(f"{path}: damaged ({error!r}); delete it and repeat the command") from None
 
@@ -59,7 +60,7 @@ def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) ->
             folder.mkdir(parents=True, exist_ok=True)
             print(folder, flush=True)
             flags = [*flags, f"--workdir={folder}", f"--devices={devices[number % len(devices)]}"]
-            with (folder / "output.txt").open("wb") as to:
+            with (folder / "output.txt").open("ab") as to:
                 command = [*PROGRAM, *flags]
                 run = subprocess.Popen(command, stdout=to, stderr=to, start_new_session=True)
             started.append((folder, run))

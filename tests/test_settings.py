@@ -117,6 +117,7 @@ def test_a_text_changes_a_field(case):
 # path, text -> what the line begins with: the field, and what is wrong
 WRONG = [
     ("rate", "1", "rate: no such field; fields are batch_size, "),
+    (".", "1", ".: no such field; fields are batch_size, "),
     ("batchsize", "1", "batchsize: no such field; did you mean batch_size?"),
     ("stages[2].name", "a", "stages[2]: no such item; there are 2, from 0 on"),
     ("batch_size", "many", "batch_size: Input should be a valid integer, got 'many'"),

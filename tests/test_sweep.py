@@ -23,10 +23,9 @@ if pathlib.Path("fail").exists() and seed == 1:
     sys.exit("error: loss: not finite")
 changes = [flag for flag in sys.argv[1:] if flag.startswith("--config.")]
 config = json.loads(pathlib.Path("configs.json").read_text())[" ".join(changes)]
-(folder / "config.json").write_text(json.dumps({**config, "config": "babi"}))
 rate = float(flags.get("--config.train.learning_rate", 1))
 metrics = {"l1/all": seed + 10 * rate, "error/task_1": 7.0, "length": None}
-(folder / "results.json").write_text(json.dumps({"metrics": metrics}))
+(folder / "results.json").write_text(json.dumps({"metrics": metrics, "fields": config}))
 """
 
 

@@ -21,8 +21,6 @@ from rrn.data_prep import DataError
 from rrn.data_prep.writing import whole
 
 USER_BLOCK = 512  # bytes, the least that HDF5 allows
-# Instead of JSON, the first line of prepared files of the third edition.
-SEAL = b"prepared data; SHA-256 of all bytes after the first 512: "
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +89,6 @@ def read(
     content = path.read_bytes()
     line = content.partition(b"\n")[0]
     try:
-        if line.startswith(SEAL):
-            line = json.dumps({"bytes": 512, "sha256": line.removeprefix(SEAL).decode()})
         header = json.loads(line)
         digest = hashlib.sha256()
         if "arrays" in header:  # an index of the arrays, which weights files may have

@@ -78,7 +78,6 @@ def plan_placement(
       axis: the axis along which variables are cut, see `rrn.distribute.sharding.place`.
       pinned: a function from what `create` returned to the variables that "first_device" leaves on
         the CPU.
-
     """
     if policy == "auto":
         alone = len(devices) == 1 and "GPU" in devices[0] and not servers

@@ -173,6 +173,7 @@ def _write_results(
     tested_on = "; ".join([tested_on, *filter(None, of_file)])
     written = {
         "config": name,
+        "fields": setup.request.fields,
         "data": evaluated,
         "split": split,
         "examples": examples,

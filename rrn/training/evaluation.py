@@ -56,7 +56,6 @@ class Evaluator:
         split_size = task.num_examples(arrays)
         self.examples = spread(min(num_examples, split_size) or split_size, split_size)
         self.task, self.arrays = task, arrays
-        self.passes = config.passes
         self.towers = [Tower(tower) if isinstance(tower, str) else tower for tower in towers]
         self.inputs = [
             evaluation_inputs(task, arrays, self.examples, config.batch_size, len(towers), seed + p)
@@ -80,11 +79,11 @@ class Evaluator:
 
     def outputs(self) -> dict[str, np.ndarray]:
         """Runs the task on all examples: its outputs `[examples, ...]` by name, in their order."""
-        totals, progress = {}, Progress("evaluation", self.passes * len(self.examples))
+        totals, progress = {}, Progress("evaluation", len(self.inputs) * len(self.examples))
         for i, inputs in enumerate(self.inputs):
             for name, values in self._one_pass(inputs, progress, i * len(self.examples)).items():
                 totals[name] = totals.get(name, 0) + values
-        return {name: total / self.passes for name, total in totals.items()}
+        return {name: total / len(self.inputs) for name, total in totals.items()}
 
     def _one_pass(self, inputs, progress, done):
         arrays, end = {}, done + len(self.examples)

@@ -72,5 +72,6 @@ class Request:
             )
         if cluster and self.role == "chief" and self.devices != "auto":
             raise ValueError(f"--devices={self.devices}: a cluster's devices are its workers'")
-        if cluster and not self.sync and not cluster.addresses.get("ps"):
-            raise ValueError("--nosync needs parameter servers: ps=N with N of at least 1")
+        if cluster and (number or not self.sync) and not cluster.addresses.get("ps"):
+            flag = "--replicas_to_aggregate" if number else "--nosync"
+            raise ValueError(f"{flag} needs parameter servers: ps=N with N of at least 1")

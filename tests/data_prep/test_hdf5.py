@@ -46,16 +46,6 @@ def test_others_read_it_with_h5py(written):
         assert file["images"].chunks == (1, 4, 4, 3)
 
 
-def test_a_prepared_file_of_the_third_edition_is_read(written):
-    digest, content = hdf5.read(written).digest, written.read_bytes()[512:]
-    seal = f"prepared data; SHA-256 of all bytes after the first 512: {digest}\n"
-    written.write_bytes(seal.encode().ljust(512, b"\0") + content)
-    assert hdf5.read(written).digest == digest
-    written.write_bytes(seal.encode().ljust(512, b"\0") + content[:-1] + b"x")
-    with pytest.raises(DataError, match=r"file\.h5: damaged"):
-        hdf5.read(written)
-
-
 def test_any_changed_byte_is_noticed(written):
     good = written.read_bytes()
     end = good.index(b"\n")  # nothing is between it and byte 512

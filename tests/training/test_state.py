@@ -65,6 +65,8 @@ def test_errors_are_in_the_checkpoint_and_shares_are_the_stages(tmp_path):
     tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()
     assert resumed.shares() == trainer.shares()
     assert resumed.shares(resumed.plan.stages[2]) == {0: 0.25, 1: 0.75}
+    all_given = {0: 0.4, 1: 0.6 + 2e-16}  # as the sum of four shares may be
+    grouped_trainer(stages=[{"name": "given", "num_updates": 1, "group_shares": all_given}])
     for wrong in ({2: 0.1}, {0: 0.5, 1: 0.6}):
         with pytest.raises(ValueError, match=rf"group_shares: .* \[0, 1\]; got {wrong}"):
             grouped_trainer(stages=[{"name": "third", "num_updates": 1, "group_shares": wrong}])

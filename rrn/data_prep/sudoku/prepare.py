@@ -226,7 +226,7 @@ def _from_three_lists(args, rng):
 def _training_examples(path, refused):
     """The training split of a prepared Sudoku file, without puzzles of the kinds refused."""
     contents = hdf5.read(path)
-    if (found := contents.attributes["schema"]) != "sudoku":
+    if (found := contents.attributes.get("schema")) != "sudoku":
         raise DataError(f"--mixed {path}: holds {found!r}; expected a prepared Sudoku file")
     datasets = contents.datasets.items()
     train = {n.removeprefix("train/"): a for n, a in datasets if n.startswith("train/")}

@@ -26,7 +26,7 @@ class Model(ModelSettings):
     max_facts: Annotated[int, Field(ge=1, le=512)] = 20  # the last ones of longer stories
     num_steps: Steps = 3
     readout_dropout: Dropout = 0.5
-    num_parts: Annotated[int, Field(ge=1, le=32)] = 8  # of a batch, by the number of facts
+    num_parts: Annotated[int, Field(ge=1, le=32)] = 8  # buckets by the number of facts
     normal_embeddings: bool = False  # initially, not Glorot's
     auxiliary_loss: Number = 0.0  # weight of the auxiliary loss, in training; see auxiliary.py
     augment: bool = False  # permute names in training; see augmentation.py

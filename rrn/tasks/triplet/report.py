@@ -32,7 +32,7 @@ class TripletReport(Report):
           of the triplets in which the match is nearer; `loss`.
         """
         labels = arrays["label"].numpy()[examples]
-        found = nearest(outputs["embedding"], min(NEAREST, len(labels) - 1))
+        found = nearest(outputs["embedding"], max(1, min(NEAREST, len(labels) - 1)))
         right = 100.0 * (labels[found] == labels[:, None])
         has_match = np.bincount(labels)[labels] > 1
         kinds = np.unique(labels[has_match])

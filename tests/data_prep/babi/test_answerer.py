@@ -4,7 +4,8 @@ import pytest
 
 from rrn.data_prep import input_files
 from rrn.data_prep.babi import splits
-from rrn.data_prep.babi.simulator import TASKS, story
+from rrn.data_prep.babi.simulator import story
+from rrn.data_prep.babi.stories import TASKS
 from tests.data_prep.babi.answerer import answer, disagreements
 
 

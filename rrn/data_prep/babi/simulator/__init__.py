@@ -27,7 +27,6 @@ _TELL: dict[int, Callable[[Dice], Tale]] = {
     19: reasoning.path_story,
     20: reasoning.motive_story,
 }
-TASKS = tuple(sorted(_TELL))
 
 
 def story(task: int, key: str, index: int) -> Story:
