@@ -93,7 +93,7 @@ def quick() -> Experiment:
             "validation_examples": 4_000,
             "checkpoint_every_seconds": 60,
         },
-        evaluate={"by_stage": False},
+        evaluate={"by_stage": False, "passes": 4},
     )
     (stage,) = replace(config, train={"error_share": 0.0}).train.stages
     stage = replace(stage, group_shares={17: 0.33}, error_power=4.0)
