@@ -127,7 +127,7 @@ def describe_model(model, changes):
         "settings": settings,
         "notes": data.attributes["notes"],
         "variables": plan_placement(
-            lambda: create_task(config.model, data), "cpu", ["/cpu:0"]
+            lambda: create_task(config.model, data), "first_device", ["/cpu:0"]
         ).variables,
     }
 
