@@ -128,7 +128,7 @@ def describe_model(model, changes):
         "notes": data.attributes["notes"],
         "variables": plan_placement(
             lambda: create_task(config.model, data), "first_device", ["/cpu:0"]
-        ).variables,
+        ).variables,  # with the policy cpu none would be measured
     }
 
 

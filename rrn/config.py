@@ -160,7 +160,7 @@ class Data(Settings):
 
 
 class Evaluate(Settings):
-    """How it is evaluated, and with which passes and batch size it is validated."""
+    """How it is evaluated; validations have the same passes and batch size."""
 
     path: str = ""  # of a prepared file; data.path if empty
     split: Literal["train", "valid", "test"] = "test"

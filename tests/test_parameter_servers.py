@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from benchmarks.parameter_servers import main, report
+from benchmarks.parameter_servers import describe_model, main, report
 from benchmarks.parameter_servers_model import (
     WORKERS,
     asynchronous_rate,
@@ -13,6 +13,12 @@ from benchmarks.parameter_servers_model import (
     synchronous_rate,
     table,
 )
+
+
+def test_a_models_variables_are_measured(small_digits_h5):
+    model = describe_model("mnist_cnn", {"data.path": small_digits_h5})
+    assert sum(size for *_, size in model["variables"]) == 4 * 3_274_634
+
 
 # The model
 
