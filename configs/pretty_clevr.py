@@ -85,12 +85,7 @@ def mlp() -> Experiment:
     config = replace(
         ours(),
         model={"network": "mlp", "hidden_size": 256},
-        train={
-            "batch_size": 512,
-            "optimizer": MuonSettings(),
-            "learning_rate": 2e-3,
-            "evaluate_every_updates": 10_000,
-        },
+        train={"batch_size": 512, "optimizer": MuonSettings(), "evaluate_every_updates": 10_000},
         evaluate={"by_stage": False},
     )
     (stage,) = config.train.stages
