@@ -15,7 +15,7 @@ million updates; its relation network's: 100 97 54 34 34 32 27 52; its MLP's: 10
     mlp               100.0 91.2 42.1 31.6 28.7 26.6 28.4 43.7        15 minutes, a core with AMX, 3
     test              20 updates                                      less than a minute
 
-Cores are of an AMD EPYC; AMX: of an Intel Emerald Rapids.
+Cores are of an AMD EPYC, those with AMX of an Intel Emerald Rapids.
 """
 
 from rrn.config import Cosine, Data, Evaluate, Experiment, MuonSettings, Train, replace
