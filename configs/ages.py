@@ -5,14 +5,14 @@
 
 The paper trains for up to 10 million updates; no published results could be found.
 
-    VARIANT  accuracy at distances 0 to 7, %                    time, hardware (one seed)
+    VARIANT  accuracy at distances 0 to 7, %                    time, hardware, seeds
              the paper's settings                               not run to their end here
-    cpu      100.0 100.0 99.2 79.2 59.4 29.4 10.2 4.3           114 minutes, one core with AMX
-    gpu      100.0 100.0 100.0 100.0 100.0 100.0 100.0 99.8     3.9 minutes, one NVIDIA H200
-    quick    100.0 100.0 99.4 61.8 33.2 4.0 1.7 1.9, 4 steps   11 minutes, one core
+    cpu      100.0 100.0 100.0 100.0 100.0 99.9 99.9 99.3       62 minutes, one core with AMX, 3
+    gpu      100.0 100.0 100.0 100.0 100.0 100.0 100.0 99.8     3.9 minutes, one NVIDIA H200, 1
+    quick    100.0 100.0 99.4 61.8 33.2 4.0 1.7 1.9, 4 steps    11 minutes, one core, 1
     test     20 updates                                         less than a minute
 
-`cpu` and `gpu` have stages with 3, 5, then 8 people. `pretrained/ages.h5` is of `gpu`.
+`cpu` and `gpu` have stages with 3, 5, then 8 people. `pretrained/ages.h5` is of `cpu`.
 """
 
 from typing import Any
