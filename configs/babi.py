@@ -162,8 +162,22 @@ def hour() -> Experiment:
 
 
 def small() -> Experiment:
-    """All tasks have few questions here, so names are permuted in all from the start."""
-    return replace(hour(), data={"path": "data/babi_1k.h5"})
+    """Names are permuted in all tasks, which have few questions, and at first not in task 17.
+
+    With permuted names from the start, task 17 stays at 38 %. Memorized first, it is learned with
+    permuted names within some hundred updates.
+    """
+    config = replace(hour(), data={"path": "data/babi_1k.h5"})
+    facts_3, *others = config.train.stages
+    memorized = replace(
+        facts_3,
+        name="memorized",
+        num_updates=700,
+        options=facts_3.options | {"augment_below": 0},
+        group_shares={17: 0.95},
+    )
+    stages = (memorized, replace(facts_3, group_shares={17: 0.33}), *others)
+    return replace(config, train={"stages": stages})
 
 
 def gpu() -> Experiment:
