@@ -1,4 +1,4 @@
-"""The command line: `python -m data_prep DATA_SET [options]`, or `check FILE`."""
+"""The command line: `python -m data_prep DATA_SET [options]`."""
 
 import importlib
 import signal

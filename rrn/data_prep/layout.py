@@ -1,7 +1,7 @@
 """Checks for a data set's validator: the layout of its arrays, and their contents.
 
 A validator is a function `check(datasets)` in a data set's module `schema`. It raises `DataError`
-at the first thing that is wrong, and returns what it has verified, a phrase each.
+at the first thing that is wrong.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ Layout = Mapping[str, tuple[str, tuple[int | str, ...]]]
 SPLITS = ("train", "valid", "test")
 
 
-def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
-    """Compares names, dtypes and shapes with a layout; returns what was verified.
+def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> None:
+    """Compares names, dtypes and shapes with a layout.
 
     Splits for training and validation must not be empty.
     """
@@ -50,7 +50,6 @@ def check_layout(datasets: Mapping[str, np.ndarray], layout: Layout) -> str:
                     f"{name}: its shape is {array.shape}; expected {shown}"
                     + ("" if axis.isdecimal() else f" with {axis} = {known or 0}")
                 )
-    return f"{len(wanted)} datasets of the schema's dtypes and fitting lengths"
 
 
 def check_range(name: str, array: np.ndarray, low: int, high: int | np.ndarray) -> None:

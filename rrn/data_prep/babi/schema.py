@@ -24,9 +24,9 @@ LAYOUT = {
 }
 
 
-def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns what was verified of a bAbI file's arrays, a phrase each; raises `DataError`."""
-    verified = [check_layout(datasets, LAYOUT)]
+def check(datasets: Mapping[str, np.ndarray]) -> None:
+    """Refuses wrong arrays with a `DataError`."""
+    check_layout(datasets, LAYOUT)
     words = list(datasets["vocabulary"])
     if words[:1] != [UNKNOWN] or words[1:] != sorted(set(words) - {UNKNOWN}):
         raise DataError(f"vocabulary: expected {UNKNOWN!r} and then distinct words, sorted")
@@ -35,7 +35,6 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
     check_range("sentences/length", length, 1, tokens.shape[1] + 1)
     padding = np.arange(tokens.shape[1]) >= length[:, None]
     check_all("sentences/tokens", ~padding | (tokens == 0), tokens, "0 after the sentence's end")
-    verified.append("a sorted vocabulary, and sentences of its words")
     for split in SPLITS:
         own = {
             name.removeprefix(f"{split}/"): array.astype(np.int64)
@@ -43,8 +42,6 @@ def check(datasets: Mapping[str, np.ndarray]) -> list[str]:
             if name.startswith(f"{split}/")
         }
         _check_split(split, own, len(tokens), len(words))
-    verified.append("questions in order of task and story, with facts told before them")
-    return verified
 
 
 def _check_split(split: str, own: dict[str, np.ndarray], sentences: int, words: int) -> None:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from rrn.data_prep import input_files
-from rrn.data_prep.__main__ import main
 from rrn.data_prep.babi.stories import SPLITS
 from tests.data_prep.babi.helpers import TRAIN, contents, make_archive, prepare, whole_folder
 
@@ -189,4 +188,3 @@ def test_folders_of_other_letters_and_without_supporting_facts(folder, tmp_path)
     datasets, attributes = contents(tmp_path / "babi.h5")
     assert attributes["folder"] == folder
     assert (len(datasets["train/supporting"]) > 0) == (not folder.endswith("nosf"))
-    assert main(["check", str(tmp_path / "babi.h5")]) == 0

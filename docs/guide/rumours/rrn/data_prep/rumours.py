@@ -14,15 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rrn.data_prep import hdf5, layout
+from rrn.data_prep import hdf5
 
 PEOPLE, TOLD = 16, 24
 SIZES = {"train": 20_000, "valid": 1_000, "test": 1_000}
-LAYOUT = {
-    "{split}/teller": ("uint8", ("N", TOLD)),
-    "{split}/listener": ("uint8", ("N", TOLD)),
-    "{split}/heard": ("uint8", ("N", PEOPLE)),
-}
 
 
 def draw(random, number):
@@ -42,19 +37,6 @@ def who_hears(teller, listener):
         for i in range(TOLD):
             heard[group, listener[:, i]] |= heard[group, teller[:, i]]
     return heard
-
-
-def check(datasets):
-    """Returns what was verified of a file's arrays, a phrase each; raises `DataError`."""
-    verified = [layout.check_layout(datasets, LAYOUT)]
-    for split in SIZES:
-        teller, listener, heard = (datasets[name.format(split=split)] for name in LAYOUT)
-        layout.check_range(f"{split}/teller", teller, 0, PEOPLE)
-        layout.check_range(f"{split}/listener", listener, 0, PEOPLE)
-        layout.check_all(
-            f"{split}/heard", heard == who_hears(teller, listener), heard, "who was told"
-        )
-    return [*verified, "who has heard it in the end"]
 
 
 def add_arguments(parser):
