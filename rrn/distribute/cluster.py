@@ -35,7 +35,7 @@ class Cluster:
     """All processes of a cluster, and which of them this process is.
 
     Attributes:
-      addresses: maps a role, "chief", "worker", "ps" or "evaluator", to its "host:port"s.
+      addresses: maps a role, "chief", "worker" or "ps", to its "host:port"s.
       role: this process's role, and `index` its index in that list.
       local: whether the chief starts the other processes itself, on its own machine.
     """
@@ -65,8 +65,7 @@ def read_tf_config() -> Cluster:
     for address in (address for those in addresses.values() for address in those):
         if not re.fullmatch(r"[^:\s]+:[0-9]{1,5}", str(address)):
             raise ValueError(f"TF_CONFIG: {address!r} is no address; expected {TF_CONFIG}")
-    # An evaluator talks to nobody, so that it needs no address.
-    count = 1 if role == "evaluator" else len(addresses.get(role, ()))
+    count = len(addresses.get(role, ())) if role in ("chief", "worker", "ps") else 0
     complete = len(addresses.get("chief", ())) == 1 and addresses.get("worker")
     if not (complete and isinstance(index, int) and 0 <= index < count):
         got = f"{addresses} with task {role} {index}"

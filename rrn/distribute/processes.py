@@ -211,7 +211,7 @@ def lost_message(processes: Iterable[Process]) -> str:
 
 
 def _spec(cluster):
-    serving = {role: a for role, a in cluster.addresses.items() if role != "evaluator" and a}
+    serving = {role: a for role, a in cluster.addresses.items() if a}
     return tf.train.ClusterSpec(serving)
 
 

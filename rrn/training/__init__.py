@@ -38,8 +38,6 @@ def run(request: Request) -> None:
     with contextlib.redirect_stdout(Output(sys.stdout)):
         if request.cluster and request.role in ("worker", "ps"):
             serve(request.cluster, request.startup_timeout)
-        elif request.cluster and request.role == "evaluator" and request.mode == "train":
-            evaluate.follow(request)
         else:
             programs[request.mode](request)
 

@@ -1,30 +1,12 @@
 """The last states of training, on disk."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from rrn.training.step import Trainer
-from rrn.variables.reading import Variable
-
-
-def restore_variables(path: str | Path, variables: Sequence[Variable], averaged: bool) -> None:
-    """Sets a model's variables from a trainer's checkpoint.
-
-    Args:
-      averaged: whether they get the EMA weights.
-
-    Raises:
-      AssertionError: the checkpoint does not have all of the variables.
-      tf.errors.NotFoundError: there is no such checkpoint.
-    """
-    holder = tf.train.Checkpoint(**{"averages" if averaged else "model_variables": variables})
-    trainer = tf.train.Checkpoint(averages=holder) if averaged else holder
-    status = tf.train.Checkpoint(trainer=trainer).restore(path)
-    status.assert_existing_objects_matched().expect_partial()
 
 
 class Checkpoints:

@@ -1,7 +1,4 @@
-"""Evaluation: the results of a run's weights, or of others, on a split; results.json, report.html.
-
-A cluster's evaluator follows the chief instead: it validates each new checkpoint.
-"""
+"""Evaluation: results of a run's weights, or of others, on a split; results.json, report.html."""
 
 import base64
 import dataclasses
@@ -9,7 +6,6 @@ import datetime
 import importlib.metadata
 import platform
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +14,6 @@ import tensorflow as tf
 
 from rrn import __version__
 from rrn.config import replace
-from rrn.distribute.cluster import PROBE_SECONDS, has_ended, wait_for
 from rrn.distribute.variables import list_variables
 from rrn.files.data import read_prepared
 from rrn.files.weights import Weights, assign_weights, read_weights
@@ -26,11 +21,9 @@ from rrn.hardware import describe_gpus, describe_processor
 from rrn.models import naming, saved_data, saved_model, saved_task
 from rrn.pages import Example, Table, render
 from rrn.tasks.report import Report, Results
-from rrn.training.checkpoints import restore_variables
 from rrn.training.curves import draw_curves
 from rrn.training.evaluation import Evaluator
 from rrn.training.machines import make_machines
-from rrn.training.progress import validation_line
 from rrn.training.request import Request
 from rrn.training.setup import Setup, read_data, set_up
 from rrn.training.workdir import Workdir, flatten
@@ -263,39 +256,3 @@ def _group_table(report: Report, results: Results) -> Table:
     ]
     columns = report.group, "examples", report.error
     return Table(columns[: len(rows[0])] if rows else columns, rows)
-
-
-def follow(request: Request) -> None:
-    """Evaluates each new checkpoint on the validation split until the cluster's chief ends.
-
-    Raises:
-      ConnectionError: the chief did not come in time.
-    """
-    setup = set_up(request, make_machines(request), *read_data(request))
-    config, valid = request.config.train, setup.arrays(setup.data, "valid")
-    evaluator = setup.evaluator(valid, config.validation_examples)
-    assert request.cluster is not None  # whose evaluator this process is
-    ((_, _, chief),) = chiefs = request.cluster.processes("chief")
-    wait_for(chiefs, request.startup_timeout)
-    for num_done, path in _new_checkpoints(setup.workdir, chief):
-        try:
-            restore_variables(path, setup.variables, bool(config.ema_decay))
-        except tf.errors.NotFoundError:  # the chief has replaced it since
-            continue
-        results, loss = evaluator.results()
-        line = {"update": num_done, **validation_line(loss, results)}
-        setup.workdir.append("validation.jsonl", line)
-        print(f"update {num_done}  validation: mean_loss {loss:.4f}", flush=True)
-
-
-def _new_checkpoints(workdir: Workdir, chief: str):
-    """Yields (update, path) of each checkpoint that the chief writes, until it has ended."""
-    seen, ended = None, False
-    while not ended:
-        ended = has_ended(chief)  # before the look: the last checkpoint is not missed
-        path = tf.train.latest_checkpoint(str(workdir / "checkpoints" / "last"))
-        if path in (None, seen) or path.endswith("ckpt-0"):
-            time.sleep(PROBE_SECONDS)
-            continue
-        seen = path
-        yield int(path.rsplit("-", 1)[1]), path

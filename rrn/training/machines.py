@@ -105,11 +105,11 @@ def make_machines(request: Request) -> OneMachine:
       ValueError: flags that do not fit each other, the devices or the cluster.
     """
     tf.random.set_seed(request.config.seed)
-    if request.cluster and request.role == "chief":
+    if request.cluster:
         flags = request.sync, request.replicas_to_aggregate, request.startup_timeout, request.jit
         machines = ClusterMachines(request.cluster, *flags)
     else:
-        sync = request.sync or request.mode != "train" or request.cluster is not None
+        sync = request.sync or request.mode != "train"
         machines = OneMachine(parse_devices(request.devices), sync, request.jit)
         if machines.compiled and "GPU" in machines.devices[0]:
             compile_fast()

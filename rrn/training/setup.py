@@ -159,8 +159,6 @@ def set_up(
     config = request.config
     create = functools.partial(create_task, config.model, data)
     where = config.variables.policy.model_dump()  # its kind, and the axis of shards
-    if request.role == "evaluator":  # alone with what the cluster's chief has written
-        where = {"kind": "cpu"}
 
     def on_cpu(task):  # unless all variables are elsewhere
         return () if _encodes_itself(config) else task.encoder.variables

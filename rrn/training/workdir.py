@@ -8,7 +8,6 @@
                     "seconds" of training, "examples_per_second", "peak_memory/..." in bytes, and
                     "stage" where there are several. Validation: "split": "valid", the task's
                     metrics, "mean_loss", "validation_error", by which the best weights are chosen
-    validation.jsonl  validations of a cluster's evaluator
     results.json    "metrics" of the last step, "by_step", "by_stage", "examples_by_group", what it
                     was tested on, and "made": date, update, minutes, versions, hardware
     variables.json  each variable's name, shape, dtype, bytes, device, stages that train it, and

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 
 from rrn.config import replace
-from rrn.distribute import Cluster
 from rrn.distribute.variables import short_device
 from rrn.files.weights import load_weights, save_weights
 from rrn.optimizers import MovingAverages
@@ -224,14 +223,6 @@ def test_inputs_are_made_anew_where_their_settings_have_changed(tmp_path):
     training = line_training(tmp_path, lambda trainer: results, make_updates, num_updates=7)
     training.run(types.SimpleNamespace(requested=False))
     assert used == [(0, 0), (3, 1), (6, 2)]
-
-
-def test_the_evaluator_of_a_cluster_has_its_variables_on_its_cpu(config, tmp_path):
-    config = replace(config, variables={"policy": "balanced"})
-    cluster = Cluster({"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3"]}, "evaluator", 0)
-    request = Request(config, "babi", tmp_path, devices="cpu", cluster=cluster)
-    setup = set_up(request, make_machines(request), *read_data(request))
-    assert {short_device(variable.device) for variable in setup.variables} == {"CPU:0"}
 
 
 def test_variables_are_where_the_config_says(config, tmp_path):
