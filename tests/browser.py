@@ -1,6 +1,5 @@
 """A headless Chromium for tests, driven through a pipe by its DevTools protocol."""
 
-import base64
 import contextlib
 import json
 import os
@@ -117,15 +116,7 @@ class Page:
     def press(self, *keys):
         """Presses and releases keys, named as in `KeyboardEvent.key`."""
         codes = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-        codes |= {
-            "Tab": 9,
-            "Enter": 13,
-            "End": 35,
-            "Home": 36,
-            "Backspace": 8,
-            "Delete": 46,
-            ".": 190,
-        }
+        codes |= {"Tab": 9, "Enter": 13, "End": 35, ".": 190}
         for key in keys:
             code = codes.get(key) or ord(key.upper())
             text = {"text": "\r" if key == "Enter" else key} if code == 13 or len(key) == 1 else {}
@@ -136,14 +127,6 @@ class Page:
     def resize(self, width, height, mobile=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
         self.call("Emulation.setDeviceMetricsOverride", **size)
-
-    def screenshot(self):
-        """The whole page as a PNG."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        return base64.b64decode(shot["data"])
-
-    def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def requests(self):
         """The URLs that were asked for, other than those that are their own content."""

@@ -56,10 +56,6 @@ def last_update(run):
     return int(re.findall(r"^update (\d+)/", run.output(), re.MULTILINE)[-1])
 
 
-def json_lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(4 * LIMIT)
 def test_a_run_resumes_survives_a_worker_whose_gradients_it_does_not_need_and_saves_at_ctrl_c(

@@ -63,23 +63,6 @@ def test_weights_may_be_tensors_known_only_when_the_graph_runs():
     np.testing.assert_allclose(average(tf.constant([2, 1]))[0], 2.0, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "precision"), [(tf.float64, 1e-15), (tf.bfloat16, 2**-8), (tf.float16, 2**-11)]
-)
-def test_the_average_has_the_gradients_type(dtype, precision):
-    values = [[0.5, 3.0], [2.0, -1.0], [8.0, 1.0]]
-    gradients = [tf.constant(value, dtype) for value in values]
-    mean = np.mean(values, axis=0)  # has few bits in every type
-    (dense,) = average_gradients([[g] for g in gradients], [1, 1, 1])
-    assert dense.dtype == dtype  # the sum is rounded once, to the type
-    np.testing.assert_allclose(tf.cast(dense, tf.float64), mean, 1e-15)
-    slices = [tf.IndexedSlices(g[None], tf.constant([1])) for g in gradients]
-    (sparse,) = average_gradients([[g] for g in slices], [1, 1, 1])
-    assert sparse.values.dtype == dtype  # each tower's row is rounded
-    total = np.sum(tf.cast(sparse.values, tf.float64), axis=0)
-    np.testing.assert_allclose(total, mean, precision)
-
-
 def test_towers_with_different_numbers_of_gradients_are_refused():
     with pytest.raises(ValueError, match="argument 2 is longer"):
         average_gradients([[tf.constant(1.0)], [tf.constant(1.0), None]], [1, 1])

@@ -1,10 +1,9 @@
 """The message function against the plain formulation of the equations."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn import MessageFunction, RegularGraph, SparseGraph
+from rrn import MessageFunction, SparseGraph
 from rrn.nn import plain
 from tests.compare import assert_same, normal, randomize
 from tests.nn.graph_cases import FORMS, by_edge, draw_edges, make_case, plain_edges
@@ -62,29 +61,6 @@ def test_the_message_function_equals_the_plain_formulation(form, hidden_sizes, o
     given = [x for x in tf.nest.flatten(given) if tf.size(x) > 0]
     sources = [nodes, *given, *message_fn.variables]
     assert_same(run, as_written, sources, real, output_size)
-
-
-@pytest.mark.parametrize("edge_size", [0, 2])
-def test_one_hidden_layer_on_small_graphs_equals_the_plain_formulation(edge_size, monkeypatch):
-    monkeypatch.setattr(RegularGraph, "message_sums", None)  # there is a faster way
-    graph = RegularGraph([[1, 2], [0, 3], [3, 0], [2, 1]], 3)
-    nodes, edges = normal(12, NODE), draw_edges(graph, edge_size) if edge_size else None
-    message_fn = MessageFunction(NODE, [6], OUTPUT, edge_size=edge_size)
-    randomize(message_fn)
-
-    def as_written():
-        rows = by_edge(graph, edges) if edge_size else None
-        senders, receivers = graph.edge_list()
-        messages = plain.messages(message_fn.mlp, nodes, senders, receivers, rows)
-        return plain.sum_messages(messages, receivers, 12)
-
-    assert_same(
-        lambda: message_fn(graph, nodes, message_fn.prepare(graph, edges)),
-        as_written,
-        [nodes, *([edges] if edge_size else []), *message_fn.variables],
-        np.ones(12, bool),
-        OUTPUT,
-    )
 
 
 def test_wrong_weights_and_no_hidden_layers_are_named():

@@ -73,10 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--supplement",
-        metavar="X",
-        type=_supplement,
-        help="fill missing files from X: 'en' (that folder of the archive), 'simulated' (stories),"
-        " or 'simulated:3' (for task 3 only)",
+        choices=["en"],
+        help="fill missing files from the archive's folder en",
     )
     parser.add_argument(
         "--seed", type=SEED, default=0, help="of validation stories and simulation (%(default)s)"
@@ -92,12 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="simulated stories of each task for training; a tenth of it for validation and for"
         " test (the folder's numbers of questions)",
     )
-
-
-def _supplement(text: str) -> str:
-    if text not in ("en", "simulated", *(f"simulated:{task}" for task in TASKS)):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected en, simulated or simulated:N")
-    return text
 
 
 def _task_list(text: str) -> tuple[int, ...]:
@@ -119,9 +111,7 @@ def run(args: argparse.Namespace) -> None:
         source = args.source if input_files.is_url(args.source) else path.resolve().name
         folders = {args.folder, "en"} if args.supplement == "en" else {args.folder}
         members = input_files.read_members(path, lambda name: folder_of(name) in folders)
-        stories, notes = collect(
-            members, source, args.folder, args.supplement, args.seed, args.tasks
-        )
+        stories, notes = collect(members, source, args.folder, args.supplement == "en", args.tasks)
         sha256 = input_files.checksum(path)
         if args.supplement and not notes:
             print("remark: nothing is missing, --supplement is not used")

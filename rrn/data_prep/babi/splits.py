@@ -1,7 +1,7 @@
 """Makes the stories of each split of bAbI.
 
-They are read from the archive's folder. Missing files can be supplemented, and all stories can be
-simulated. Validation stories are held out of training where the folder has none.
+They are read from the archive's folder, or simulated. Its folder `en` can supplement missing files.
+Validation stories are held out of training where the folder has none.
 """
 
 import itertools
@@ -59,18 +59,16 @@ def collect(
     members: Mapping[str, bytes],
     source: str,
     folder: str,
-    supplement: str | None,
-    seed: int,
+    supplement: bool,
     tasks: Sequence[int] = TASKS,
 ) -> tuple[dict[str, list[Story]], list[str]]:
-    """Reads the stories of a folder, and supplements missing files.
+    """Reads the stories of a folder; the folder `en` may supplement missing files.
 
-    Supplied stories that another split of the same task also has are dropped.
+    Its stories that another split of the same task also has are dropped.
 
     Args:
       members: the archive's files by name.
       source: names the archive in error messages.
-      seed: of simulated stories.
 
     Returns:
       stories: the stories of each split, in order of task. notes: a sentence for each missing file.
@@ -84,15 +82,12 @@ def collect(
             f"{source}: no files like {folder}/qa1_train.txt in it; give the bAbI archive"
             " tasks_1-20_v1-2.tar.gz, or another --folder"
         )
-    kind, _, only = (supplement or "").partition(":")
-    smaller = _parse_folder(members, "en") if kind == "en" else {}
+    smaller = _parse_folder(members, "en") if supplement else {}
     notes, missing = [], []
     for task, split in itertools.product(tasks, FOLDERS[folder]):
         if (task, split) in parsed:
             continue
         supplied = smaller.get((task, split), [])
-        if kind == "simulated" and only in ("", str(task)):
-            supplied = _simulate(task, split, FOLDERS[folder][split], seed)
         present = {s: split for split in SPLITS for s in parsed.get((task, split), [])}
         kept = [story for story in supplied if story not in present]
         where = " or ".join({SPLITS[present[s]]: None for s in supplied if s in present})
@@ -102,7 +97,7 @@ def collect(
             questions = sum(len(story.questions) for story in kept)
             notes.append(
                 f"Task {task}: no {folder} {SPLITS[split]} file; {questions} {SPLITS[split]}"
-                f" questions from {'en' if kind == 'en' else 'the simulator'}{dropped}"
+                f" questions from en{dropped}"
             )
             parsed[task, split] = kept
         else:
@@ -111,7 +106,7 @@ def collect(
         more = f" and {len(missing) - 5} more files" if len(missing) > 5 else ""
         raise DataError(
             f"{source}: missing {', '.join(missing[:5])}{more}; give --supplement en (the questions"
-            " of the archive's folder en), --supplement simulated, or --tasks without them"
+            " of the archive's folder en), or --tasks without them"
         )
     stories = {
         split: [story for task in tasks for story in parsed.get((task, split), [])]

@@ -100,19 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--neighbours",
         action="store_true",
-        default=None,
         help="with --puzzles: add to training all hard puzzles that differ in one given",
     )
     parser.add_argument(
         "--out", type=out_file, default="data/sudoku.h5", help="file to write (%(default)s)"
     )
-    for split, share in PAPER_POOLS.items():
-        parser.add_argument(
-            f"--{split}_pool",
-            type=number(),
-            metavar="N",
-            help=f"puzzles of the {split} pool (if not given {share:,} of every {PAPER_PUZZLES:,})",
-        )
     for split, count in PER_LEVEL.items():
         parser.add_argument(
             f"--{split}_per_level",
@@ -158,7 +150,7 @@ def _from_one_list(args, rng):
         puzzles = listed.digits
     else:
         puzzles, solutions = _generate(args.generate, rng)
-    pools, notes = split_pools(fingerprints(puzzles, solutions), _pool_sizes(args, puzzles), rng)
+    pools, notes = split_pools(fingerprints(puzzles, solutions), _pool_sizes(puzzles), rng)
     datasets = {}
     for split in SPLITS:
         pool = pools[split]
@@ -177,17 +169,16 @@ def _generate(count, rng):
     return map(np.concatenate, zip(*batches, strict=True))
 
 
-def _pool_sizes(args, puzzles):
-    """The numbers of puzzles for test and validation: as asked, or the paper's share."""
+def _pool_sizes(puzzles):
+    """The numbers of puzzles for test and validation: the paper's share."""
     sizes = {
-        split: getattr(args, f"{split}_pool") or max(1, round(len(puzzles) * share / PAPER_PUZZLES))
+        split: max(1, round(len(puzzles) * share / PAPER_PUZZLES))
         for split, share in PAPER_POOLS.items()
     }
     if sum(sizes.values()) >= len(puzzles):
         raise DataError(
             f"{len(puzzles):,} puzzles: {sizes['test']:,} for test and {sizes['valid']:,} for"
-            " validation leave none for training; give more puzzles, or a smaller --test_pool or"
-            " --valid_pool"
+            " validation leave none for training; give more puzzles"
         )
     return sizes
 
@@ -236,12 +227,11 @@ def _training_examples(path, refused):
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    one_list = ["test_pool", "valid_pool", *(f"{split}_per_level" for split in SPLITS)]
-    unused = dict.fromkeys(one_list, "--clues or --generate")
+    unused = dict.fromkeys((f"{split}_per_level" for split in SPLITS), "--clues or --generate")
     unused = unused if args.puzzles else {"mixed": "--puzzles", "neighbours": "--puzzles"}
     for name, other in unused.items():
-        if getattr(args, name) is not None:
-            raise DataError(f"--{name} {getattr(args, name)}: it goes with {other}")
+        if getattr(args, name):
+            raise DataError(f"--{name}: it goes with {other}")
 
 
 def _summary(datasets: Mapping[str, np.ndarray], notes: Sequence[str]) -> str:

@@ -55,12 +55,11 @@ def incomplete(tmp_path) -> Path:
     return make_archive(tmp_path / "babi.tar.gz", files)
 
 
-@pytest.mark.parametrize("options", [(), ("--supplement", "simulated:2")])
-def test_a_missing_file_is_named_with_the_ways_out(incomplete, tmp_path, capsys, options):
-    assert prepare(incomplete, tmp_path / "babi.h5", *options) == 1
+def test_a_missing_file_is_named_with_the_ways_out(incomplete, tmp_path, capsys):
+    assert prepare(incomplete, tmp_path / "babi.h5") == 1
     error = capsys.readouterr().err
     assert error.startswith("error: babi.tar.gz: missing en-valid-10k/qa3_train.txt; give ")
-    for way in ("--supplement en", "--supplement simulated", "--tasks"):
+    for way in ("--supplement en", "--tasks"):
         assert way in error
     assert not (tmp_path / "babi.h5").exists()
 
@@ -91,15 +90,6 @@ def few_simulated(monkeypatch):
         return parse_stories(text.encode(), task, "simulated")
 
     monkeypatch.setattr(simulator, "simulate", simulate)
-
-
-@pytest.mark.parametrize("supplement", ["simulated", "simulated:3"])
-@pytest.mark.usefixtures("few_simulated")
-def test_supplement_simulated(incomplete, tmp_path, supplement):
-    assert prepare(incomplete, tmp_path / "babi.h5", "--supplement", supplement) == 0
-    assert contents(tmp_path / "babi.h5")[1]["notes"] == (
-        "Task 3: no en-valid-10k training file; 18 training questions from the simulator"
-    )
 
 
 @pytest.mark.usefixtures("few_simulated")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rrn.data_prep.pretty_clevr.scenes import make_scenes, walks
-from tests.data_prep.helpers import contents
 
 
 @pytest.fixture(scope="module")
@@ -36,25 +35,6 @@ def test_all_allowed_scenes_are_equally_likely(scenes):
     # after the other it would be 0.2042. The standard deviation here is 0.0005.
     near_side = np.mean(abs(scenes["positions"] - 0.5) > 0.4)
     assert near_side == pytest.approx(0.2073, abs=0.0016)
-
-
-def test_answers_are_those_of_a_plain_walk(prepared):
-    datasets, _ = contents(prepared)
-    for scene in range(30):
-        positions, colours, markers, order = (
-            datasets[f"test/{name}"][scene] for name in ("positions", "colours", "markers", "order")
-        )
-        distances = plain_distances(positions)
-        for anchors, answers in ((colours, markers), (markers, colours)):
-            for anchor in range(8):
-                at = list(anchors).index(anchor)
-                left = set(range(8)) - {at}
-                for jumps in range(8):
-                    (start,) = np.flatnonzero(anchors == anchor)
-                    assert answers[order[start, jumps]] == answers[at]
-                    if left:
-                        at = min(left, key=lambda other: distances[at, other])
-                        left.remove(at)
 
 
 def test_of_two_equally_near_objects_the_lower_index_is_next():

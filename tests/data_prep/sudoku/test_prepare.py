@@ -73,13 +73,12 @@ def test_equivalent_puzzles_land_in_one_pool(generated, tmp_path):
     origin = rng.permutation(np.repeat(np.arange(60), 3))
     listed = [transform(generated[0][i], generated[1][i], rng)[0] for i in origin]
     (tmp_path / "clues.txt").write_text(lines(listed))
-    options = ("--test_pool", "50", "--valid_pool", "20")
-    assert prepare(tmp_path / "clues.txt", tmp_path / "s.h5", *options) == 0
+    assert prepare(tmp_path / "clues.txt", tmp_path / "s.h5") == 0
     datasets, attributes = contents(tmp_path / "s.h5")
     origin_of = {tuple(puzzle): i for puzzle, i in zip(listed, origin, strict=True)}
     pools = [[origin_of[tuple(p)] for p in datasets[f"{s}/pool"]] for s in SPLITS]
-    # 16 and 6 triples are what fits into 50 and 20.
-    assert [len(pool) for pool in pools] == [180 - 48 - 18, 18, 48]
+    # 12 and 1 triples are what fits into 37 and 4, the paper's share.
+    assert [len(pool) for pool in pools] == [180 - 36 - 3, 3, 36]
     assert sum(len(set(pool)) for pool in pools) == 60
     assert "180 puzzles are equivalent to others" in attributes["notes"]
 
@@ -272,19 +271,20 @@ LIST, THREE = "--clues clues.txt ", "--puzzles train.txt,valid.txt,test.txt "
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (LIST + "--test_pool 50 --valid_pool 10", "60 puzzles: 50 for test and 10 for valid"),
-        (LIST + "--mixed other.h5", "--mixed other.h5: it goes with --puzzles"),
-        (LIST + "--neighbours", "--neighbours True: it goes with --puzzles"),
+        ("--clues two.txt", "2 puzzles: 1 for test and 1 for validation leave none"),
+        (LIST + "--mixed other.h5", "--mixed: it goes with --puzzles"),
+        (LIST + "--neighbours", "--neighbours: it goes with --puzzles"),
         ("--generate 2", "--generate 2: "),
         (THREE + "--mixed few.h5", "--mixed: expected 30 examples, got 11"),
         (THREE + "--mixed no.h5", "no.h5"),
-        (THREE + "--train_per_level 5", "--train_per_level 5: it goes with --clues or --generate"),
+        (THREE + "--train_per_level 5", "--train_per_level: it goes with --clues or --generate"),
         ("--puzzles a,b", "a,b: expected three files, TRAIN,VALID,TEST"),
     ],
 )
 @pytest.mark.usefixtures("three")
 def test_options_that_do_not_fit_are_named(clues, tmp_path, monkeypatch, capsys, options, message):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.txt").write_text("".join(clues.read_text().splitlines(True)[:2]))
     for name, number in (("other", "6"), ("few", "1")):  # examples of each of 18 levels
         assert prepare(clues, tmp_path / f"{name}.h5", "--train_per_level", number) == 0
     try:
