@@ -6,6 +6,7 @@
 An installed package has it as the command `rrn`.
 """
 
+import ast
 import gc
 import os
 import re
@@ -129,6 +130,8 @@ def main(changes):
         # Of an item, such as model.hole[0], the whole field.
         of_model = [re.match(r"model\.(\w+)", field) for field, _ in changes]
         fields = [match[1] for match in of_model if match]
+        for value in (value for field, value in changes if field == "model"):
+            fields += ast.literal_eval(value)
         request = Request(
             config=config,
             name=name,

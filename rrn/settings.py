@@ -70,8 +70,12 @@ class Settings(BaseModel):
         if len(own) == len(fields) or cls.ITEMS is None:
             return fields
         field, given = cls.ITEMS[0], {n: v for n, v in fields.items() if n not in own}
-        items = [_fields(item, given) for item in fields.get(field, ({},))]
-        return {**own, field: tuple(items)}
+        items = fields.get(field, ({},))
+        if not isinstance(items, list | tuple) or not all(
+            isinstance(item, Settings | Mapping) for item in items
+        ):
+            return own  # which the field refuses
+        return {**own, field: tuple(_fields(item, given) for item in items)}
 
 
 class _Part(dict):
@@ -134,7 +138,7 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
 
 def _merged(old: Any, new: Any, path: str) -> Any:
     """What is old with the fields, or items, that are new; `path` is where it is."""
-    if not isinstance(new, Mapping) or "kind" in new:
+    if not isinstance(new, Mapping) or (path and "kind" in new):
         return new
     if isinstance(old, tuple):
         items = list(old)

@@ -93,6 +93,8 @@ def sweep(arguments: Sequence[str]) -> None:
     workdir = options.workdir or Path("runs") / f"sweep_{run_name(options.config)}"
     settings, runs = {}, []
     fields = [text.partition("=") for text in options.set]
+    if "seed" in [field for field, *_ in (*common, *fields)]:
+        raise ValueError("seed: give --seeds 0,1 instead")
     choices = [[(field, value) for value in split_values(values)] for field, _, values in fields]
     for setting, seed in itertools.product(itertools.product(*choices), options.seeds):
         name = re.sub(UNFIT, "_", ",".join(map("=".join, setting)))

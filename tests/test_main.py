@@ -91,11 +91,18 @@ def test_the_given_weights_are_evaluated_and_flags_do_not_stay(request_, call, t
     assert re.search(r"^tower 1  step_1/hidden .*CPU:1$", out, re.M)
     assert os.listdir(listed) == ["variables.json"]
     given, workdir = request_.workdir / "weights.h5", tmp_path / "evaluated"
-    call(*SMALL[:1], data, "--mode=evaluate", "--weights", given, "--workdir", workdir)
+    command = *SMALL[:1], data, "--mode=evaluate", "--weights", given, "--workdir"
+    assert f"{given.parent} holds a run" in str(call(*command, given.parent))
+    call(*command, workdir)
     assert sorted(os.listdir(workdir)) == ["figures", "report.html", "results.json"]
     expected = json.loads((request_.workdir / "results.json").read_text())
     results = json.loads((workdir / "results.json").read_text())
     assert results["metrics"] == pytest.approx(expected["metrics"], abs=1e-5)
+    del expected["fields"]["train"]  # the file's, which the command does not know
+    assert results["fields"].keys() == expected["fields"].keys()
+    call(*command, workdir, "--config.model={'num_steps': 2}")
+    results = json.loads((workdir / "results.json").read_text())
+    assert results["fields"]["model"] == {**expected["fields"]["model"], "num_steps": 2}
     status, out, _ = call(*SMALL, data, "--workdir", request_.workdir, "--devices=cpu")
     assert status is None and "update 10/10" not in out and "report: " in out  # trained already
 

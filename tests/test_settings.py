@@ -130,6 +130,9 @@ WRONG = [
     ("stages[1].name", "../a", "stages[1].name: "),
     ("stages[1].name", "one", "stages: expected stages of different names; several are one"),
     ("stages", "()", "stages: "),
+    ("stages[0]", "{'objectives': 3, 'l2': 0.1}", "stages[0].objectives: "),
+    ("stages[0]", "{'objectives': (3,), 'l2': 0.1}", "stages[0].objectives[0]: "),
+    ("kind", "3", "kind: no such field"),
     ("modules", "(1,)", "stages[0].objectives[0].modules[0]: "),
     ("segments.max_segments", "1", "stages[0].segments.max_segments: "),
 ]

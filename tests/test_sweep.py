@@ -112,6 +112,7 @@ def test_folders_have_no_characters_of_patterns_and_commas_in_brackets_are_a_val
     [
         ("--set=train.batch_size=8,many", "train.batch_size: "),
         ("--set=train.nothing=8", "train.nothing: no such field"),
+        ("--config.seed=5", "seed: give --seeds"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_run_begins(sweep_in, tmp_path, option, said):

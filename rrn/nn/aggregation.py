@@ -118,6 +118,7 @@ class EdgeMessages(Aggregation):
             known = ", ".join(AGGREGATES)
             raise ValueError(f"EdgeMessages: aggregate must be one of {known}, got {aggregate!r}")
         self.function, self.aggregate = function, aggregate
+        self.mlp = function.mlp if isinstance(function, ConcatenatedMLP) else None
         self.compute_dtype = checks.float_type("EdgeMessages: compute_dtype", compute_dtype)
 
     def prepare(self, graph, edges=None, globals_=None) -> tuple:

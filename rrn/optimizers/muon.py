@@ -98,12 +98,14 @@ def _axis(variable):
 def _not_excluded(matrices, pattern):
     """The matrices in whose names the pattern is not found."""
     try:
-        kept = [matrix for matrix in matrices if not re.search(pattern, matrix.name)]
+        names = [matrix.name.removesuffix(":0") for matrix in matrices]
+        pairs = zip(matrices, names, strict=True)
+        kept = [matrix for matrix, name in pairs if not re.search(pattern, name)]
     except re.error as error:
         raise ValueError(f"exclude: {pattern!r} is no regular expression: {error}") from None
     if len(kept) == len(matrices):
-        names = ", ".join(matrix.name.removesuffix(":0") for matrix in matrices)
-        raise ValueError(f"exclude: {pattern!r} is found in none of the matrices {names}")
+        found = ", ".join(names)
+        raise ValueError(f"exclude: {pattern!r} is found in none of the matrices {found}")
     return kept
 
 

@@ -74,7 +74,7 @@ class Report:
 
         `examples` are ids in the split.
         """
-        loss = np.mean(outputs["loss"], axis=0)
+        loss = outputs["loss"].mean(axis=0, dtype=np.float64)
         last = float(loss[-1] if loss.ndim else loss)
         by_step = {"loss": loss.tolist()} if loss.ndim else {}
         return Results({"loss": last}, error=last, by_step=by_step)
@@ -128,10 +128,13 @@ class AccuracyReport(Report):
     def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         groups = self.task.groups(arrays)
         assert groups is not None  # or it would have another report
-        groups, right = groups[examples], 100.0 * outputs["correct"]
+        groups = groups[examples]
+        # In float32, sums over millions of examples would be percents off.
+        right, loss = (outputs[name].astype(np.float64) for name in ("correct", "loss"))
+        right *= 100.0
         by_group = {int(g): right[groups == g].mean(axis=0) for g in np.unique(groups)}
         by_step = {f"accuracy/{self.group}_{g}": percents for g, percents in by_group.items()}
-        by_step |= {"accuracy/all": right.mean(axis=0), "loss": outputs["loss"].mean(axis=0)}
+        by_step |= {"accuracy/all": right.mean(axis=0), "loss": loss.mean(axis=0)}
         group_errors = {group: 100.0 - float(v[-1]) for group, v in by_group.items()}
         return results_by_step(by_step, 100.0 - by_step["accuracy/all"][-1], groups, group_errors)
 

@@ -33,14 +33,16 @@ def evaluate(request: Request) -> None:
     """Evaluates the run's best weights and those of its stages, or the weights that are given.
 
     Raises:
-      ValueError: data or weights do not fit.
+      ValueError: data or weights do not fit, or weights are given and the folder holds a run.
     """
+    workdir = Workdir(request.workdir)
     if request.weights is None:
-        workdir = Workdir(request.workdir)
         weights, data = read_weights(workdir / "weights.h5"), read_data(request)
         workdir.check({"data_sha256": data[0].digest, **request.fields})
         setup = set_up(request, make_machines(request), *data)
     else:
+        if (workdir / "config.json").exists():
+            raise ValueError(f"{workdir.path} holds a run; for --weights give another --workdir")
         weights = read_weights(request.weights)
         given = with_saved_model(request, weights)
         data = saved_data(weights), read_prepared(given.config.evaluate.path)

@@ -51,8 +51,11 @@ class Request:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Every field of the config, and "config", its name."""
-        return {"config": self.name, **self.config.to_dict()}
+        """Every field of the config, and "config", its name; not how given weights were trained."""
+        fields = {"config": self.name, **self.config.to_dict()}
+        if self.weights and self.mode == "evaluate":
+            del fields["train"]
+        return fields
 
     def check(self) -> None:
         """Checks what flags say together.

@@ -78,6 +78,8 @@ class Stage:
             Objective(objective, settings.num_updates, task) for objective in settings.objectives
         ]
         losses = [objective.loss for objective in self.objectives]
+        if any(o.config.l2 for o in self.objectives) and not task.regularized():
+            raise ValueError("l2: this task has no variables in the L2 term; expected 0")
         for objective in self.objectives:
             if losses.count(objective.loss) > 1:
                 objective.title = f"{objective.loss} of {', '.join(objective.config.modules)}"

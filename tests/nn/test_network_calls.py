@@ -50,6 +50,7 @@ def test_messages_and_states_of_every_step_are_noted(node_update):
 def test_the_mean_of_an_mlps_messages_takes_the_fast_way():
     network = RecurrentRelationalNetwork(3, SIZE, aggregate="mean")
     assert isinstance(network.message_fn, MessageFunction) and len(network.mlps()) == 3
+    assert len(RecurrentRelationalNetwork(3, SIZE, aggregate="max").mlps()) == 3
 
 
 class Direct(tf.Module):

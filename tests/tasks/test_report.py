@@ -44,3 +44,12 @@ def test_results_by_group_their_table_and_figure():
         "step 2": [[0, 50], [2, 50]],
         "paper": [[0, 90], [1, 85], [2, 80]],  # of all kinds
     }
+
+
+def test_sums_over_millions_of_examples_are_exact():
+    examples = np.arange(2**21)
+    report = Jumps(types.SimpleNamespace(groups=lambda arrays: np.zeros(len(examples))))
+    ones = np.ones([len(examples), 2], np.float32)
+    results = report.results({}, examples, {"correct": ones, "loss": 0.3 * ones})
+    assert results.metrics["accuracy/all"] == 100 and results.error == 0
+    assert abs(results.metrics["loss"] - 0.3) < 1e-6

@@ -8,6 +8,7 @@ from rrn.config import Evaluate
 from rrn.tasks import Report, Results, Task
 from rrn.tasks.inputs import training_inputs
 from rrn.training.evaluation import Evaluator
+from rrn.training.stages import Plan
 from rrn.training.step import Trainer
 from tests.helpers import CPUS, line_config
 
@@ -70,6 +71,8 @@ def test_other_defaults(arrays):
     assert task.groups(arrays) is None and task.initial_state(3) is None
     assert task.metric_losses == {}
     assert task.regularized() == [] and task.metrics({}, {}) == {}
+    with pytest.raises(ValueError, match="l2: this task has no variables"):
+        Plan(line_config(l2=0.1), task)
     report = Report(task)
     by_step = report.results({}, np.arange(2), {"loss": np.array([[3.0, 1.0], [5.0, 2.0]])})
     assert by_step == Results({"loss": 1.5}, error=1.5, by_step={"loss": [4.0, 1.5]})

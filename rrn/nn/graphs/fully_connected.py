@@ -58,7 +58,7 @@ class FullyConnectedGraph(GraphValue):
 
     def _sum_nodes(self, nodes):
         nodes = tf.reshape(nodes, [*self._sizes(), nodes.shape[-1]])
-        return tf.reduce_sum(nodes * tf.expand_dims(self.mask, 2), axis=1)
+        return tf.reduce_sum(nodes * tf.cast(self.mask, nodes.dtype)[:, :, None], axis=1)
 
     def _broadcast(self, globals_):
         shape = [*self._sizes(), globals_.shape[-1]]

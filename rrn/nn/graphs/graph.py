@@ -133,10 +133,16 @@ class GraphValue(tf.experimental.ExtensionType, Graph):
 
     def degrees(self, edge_weights: EdgeValues | None = None) -> tf.Tensor:
         name = f"{type(self).__name__}.degrees: edge_weights"
-        return self._degrees(check_edges(name, self, edge_weights))
+        weights = check_edges(name, self, edge_weights)
+        if weights is not None:
+            weights = tf.nest.map_structure(lambda w: tf.cast(w, tf.float32), weights)
+        return self._degrees(weights)
 
     def sum_nodes(self, nodes: tf.Tensor) -> tf.Tensor:
-        return self._sum_nodes(check_nodes(f"{type(self).__name__}.sum_nodes: nodes", self, nodes))
+        nodes = check_nodes(f"{type(self).__name__}.sum_nodes: nodes", self, nodes)
+        half = nodes.dtype in (tf.bfloat16, tf.float16)  # which is added in float32
+        sums = self._sum_nodes(tf.cast(nodes, tf.float32) if half else nodes)
+        return tf.cast(sums, nodes.dtype)
 
     def broadcast_globals_to_nodes(self, globals_: tf.Tensor) -> tf.Tensor:
         name = f"{type(self).__name__}.broadcast_globals_to_nodes: globals_"

@@ -62,7 +62,7 @@ class BabiReport(Report):
         by_step = {f"error/task_{t:02d}": errors[i] for i, t in enumerate(present)}
         by_step["error/mean"] = errors.mean(axis=0)
         by_step["tasks_failed"] = (errors > SOLVED_ERROR).sum(axis=0)
-        by_step["loss"] = outputs["loss"].mean(axis=0)
+        by_step["loss"] = outputs["loss"].mean(axis=0, dtype=np.float64)
         groups = self.task.groups(arrays)[examples]
         last = {int(group): wrong[groups == group, -1].mean() for group in np.unique(groups)}
         return results_by_step(by_step, by_step["error/mean"][-1], groups, last)

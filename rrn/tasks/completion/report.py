@@ -30,7 +30,7 @@ class CompletionReport(Report):
         The PSNR is that of the mean squared error over all holes.
         """
         images = arrays[self.task.name].numpy().reshape(-1, *self.task.average.shape)
-        l1, mse = outputs["l1"].mean(axis=0), outputs["mse"].mean(axis=0)
+        l1, mse = (outputs[name].mean(axis=0, dtype=np.float64) for name in ("l1", "mse"))
         metrics = {"l1": l1[0], "psnr": psnr(mse[0]), "loss": mse[0]}
         right = outputs["original_logit"] > 0, outputs["completed_logit"] < 0
         metrics["discriminator_accuracy"] = np.mean(right)

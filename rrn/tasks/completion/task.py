@@ -70,10 +70,10 @@ class Completion(Task):
         self.average = data.constant("average", lambda train: self._average(data.path, train))
         self.size, width, channels = self.average.shape
         smallest, largest = (round(share * self.size) for share in config.hole)
-        if not 1 <= smallest <= largest:
+        if not 1 <= smallest <= largest < self.size:
             raise ValueError(
                 f"model.hole: expected the smallest and the largest share of a side, of at least a "
-                f"pixel of {self.size}, got {config.hole}"
+                f"pixel and less than all {self.size}, got {config.hole}"
             )
         if width != self.size or self.size % 4 or not largest <= config.patch_size <= self.size:
             raise ValueError(

@@ -35,7 +35,10 @@ class SudokuReport(Report):
         `sure/boards` is the percentage of boards of which every digit has a probability of at least
         `SURE`, and `sure/wrong` the percentage of these that are wrong.
         """
-        givens, cells = arrays["givens"].numpy()[examples], outputs["cells_correct"]
+        givens, cells = (
+            arrays["givens"].numpy()[examples],
+            outputs["cells_correct"].astype(float),
+        )
         by_step, levels = {}, np.unique(givens).tolist()
         for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
             for level in levels:
@@ -45,7 +48,7 @@ class SudokuReport(Report):
         by_step["sure/boards"] = 100.0 * sure.mean(axis=0)
         wrong = (sure & (cells < 81.0)).sum(axis=0)
         by_step["sure/wrong"] = 100.0 * wrong / np.maximum(sure.sum(axis=0), 1)
-        by_step["loss"] = outputs["loss"].mean(axis=0)
+        by_step["loss"] = outputs["loss"].mean(axis=0, dtype=np.float64)
         unsolved = {n: 100.0 - float(by_step[f"board_accuracy/{n}"][-1]) for n in levels}
         error = 100.0 - by_step["board_accuracy/all"][-1]
         results = results_by_step(by_step, error, givens, unsolved)

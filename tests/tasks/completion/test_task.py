@@ -254,6 +254,8 @@ def test_data_that_does_not_fit_is_an_error(images_h5, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             small_completion(path, patch_size=patch_size)
+    with pytest.raises(ValueError, match="less than all 16, got"):
+        small_completion(images_h5, hole=(0.5, 0.99))
 
 
 def test_digits_are_grey_images(tmp_path):
