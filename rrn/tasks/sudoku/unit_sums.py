@@ -80,9 +80,10 @@ def joined(low: tf.Tensor, high: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 @functools.cache
 def _compiled(function: Callable, dtype: tf.DType, *axes: int) -> Callable:
     def of_kinds(*values):
-        parts = zip(*(tf.split(value, len(KINDS), axis=1) for value in values), strict=True)
-        by_unit = ([tf.reshape(x, [-1, *axes, x.shape[1]]) for x in part] for part in parts)
-        results = (function(dtype, *both) for both in zip(KINDS, by_unit, strict=True))
+        # In this order XLA makes one slice of a kind's columns and a unit's candidates, not a copy.
+        boards = (tf.reshape(value, [-1, *axes, value.shape[1]]) for value in values)
+        parts = zip(*(tf.split(board, len(KINDS), axis=-1) for board in boards), strict=True)
+        results = (function(dtype, *both) for both in zip(KINDS, parts, strict=True))
         return [tf.reshape(result, [-1, result.shape[-1]]) for result in results]
 
     return xla(of_kinds)
