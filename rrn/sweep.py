@@ -78,12 +78,16 @@ def lines(metrics: Sequence[dict]) -> Iterator[str]:
             yield f"  {name} {statistics.fmean(values):.4g}{deviation}"
 
 
+def _seeds(text: str) -> list[int]:
+    return list(dict.fromkeys(map(SEED, text.split(","))))
+
+
 def sweep(arguments: Sequence[str]) -> None:
     """Trains every setting with every seed, and prints the results of each setting."""
     arguments, common = split_arguments(arguments)
     parser = Parser(prog="python -m rrn.sweep", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("config", help="the experiment, FILE or FILE:VARIANT")
-    parser.add_argument("--seeds", type=lambda text: list(map(SEED, text.split(","))), default=[0])
+    parser.add_argument("--seeds", type=_seeds, default=[0])
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE,VALUE")
     parser.add_argument(
         "--devices", nargs="+", default=["auto"], help="for each of the runs side by side"

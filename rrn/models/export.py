@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rrn.data_prep.writing import check_path, whole
 from rrn.files.weights import Weights, model_variables, read_weights
-from rrn.models.saved import load
+from rrn.models.saved import load, naming
 from rrn.variables.reading import reading_scope
 
 ABOUT = "assets.extra/model.json"  # in the folder: what the weights file says of its model
@@ -29,7 +29,8 @@ def export(
 
     Raises:
       ValueError: as `rrn.load`; the task has no `predict`; XLA cannot compile strings that it
-        takes; or the folder holds something else, or has a name that TensorFlow cannot take.
+        takes or returns; or the folder holds something else, or has a name that TensorFlow cannot
+        take.
     """
     if not isinstance(weights, Weights):
         weights = read_weights(weights)
@@ -37,16 +38,11 @@ def export(
     check_path("folder", folder)
     if not model.inputs():
         raise ValueError(f"{path}: {type(model).__name__} says nothing of what `predict` takes")
-    strings = [name for name, spec in model.inputs().items() if spec.dtype == tf.string]
-    if compiled and strings:
-        raise ValueError(
-            f"{path}: XLA compiles no strings, and `predict` takes {', '.join(strings)}; "
-            "export the model with --jit=off"
-        )
     if folder.exists() and not (folder / "saved_model.pb").exists():
         raise ValueError(f"{folder}: is there and no SavedModel; name another folder")
     with whole(folder) as temporary:
-        outputs = _save(model, temporary, compiled)
+        with naming(path):
+            outputs = _save(model, temporary, compiled)
         about = {**weights.attributes, "model": model.config.model_dump()}
         (temporary / ABOUT).parent.mkdir()
         (temporary / ABOUT).write_text(json.dumps(about, indent=1) + "\n")
@@ -72,11 +68,17 @@ def _save(model, folder, compiled):
     def serve(*values):
         return predict(dict(zip(specs, values, strict=True)))
 
+    outputs = predict.get_concrete_function().structured_outputs
+    strings = [name for name, spec in {**specs, **outputs}.items() if spec.dtype == tf.string]
+    if compiled and strings:
+        raise ValueError(
+            f"XLA compiles no strings, as {', '.join(strings)}; export the model with --jit=off"
+        )
     module: Any = tf.Module()
     module.weights, module.predict = model_variables(model), predict
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     tf.saved_model.save(module, str(folder), {"serving_default": serve}, options)
-    return predict.get_concrete_function().structured_outputs
+    return outputs
 
 
 def _in_words(specs):

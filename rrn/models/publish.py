@@ -51,17 +51,19 @@ def publish(weights: str | Path, out: str, licence: str | None = None) -> Weight
 def card(weights: Weights) -> str:
     """Writes a file's row of the table in `pretrained/README.md`: model, training data, result."""
     about, data = weights.attributes, weights.attributes["data"]
+    commit, dirty, _ = about.get("commit", "").partition("-dirty")
     result = ""
     measured = about.get("results", {})
     if metrics := measured.get("metrics"):
-        # One of all examples; a number in a name is that of a group.
-        name = next((name for name in metrics if not re.search(r"\d", name)), next(iter(metrics)))
+        # One of all examples; a number after a slash is that of a group.
+        whole = (name for name in metrics if not re.search(r"/.*\d", name))
+        name = next(whole, next(iter(metrics)))
         result = f"{name} {metrics[name]:.6g} ({measured['examples']:,} {measured['split']})"
     cells = [
         f"`{Path(weights.path).name}`",
         f"`{about['config']}`",
         str(about.get("seed", "")),
-        about.get("commit", "")[:7],
+        commit[:7] + dirty,
         f"{about['update']:,}",
         f"{sum(array.size for array in weights.arrays.values()):,}",
         f"`{data['file']}` ({data.get('source') or 'generated'}, seed {data['seed']})",

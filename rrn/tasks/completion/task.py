@@ -96,7 +96,11 @@ class Completion(Task):
     # Inputs
 
     def num_examples(self, arrays: Arrays) -> int:
-        return len(arrays[self.name])
+        images = arrays.get(self.name)
+        if images is None or images.shape[1:3] != [self.size, self.size]:
+            got = "none" if images is None else f"{images.shape[1]} x {images.shape[2]}"
+            raise ValueError(f"the model takes images of {self.size} x {self.size}, got {got}")
+        return len(images)
 
     def make_batch(
         self, arrays: Arrays, examples: tf.Tensor, random: ExampleRandom, training: bool

@@ -94,6 +94,7 @@ def draw_embeddings(embeddings: np.ndarray, labels: np.ndarray) -> Figure:
     centred = embeddings - embeddings.mean(axis=0)
     _, _, axes_ = np.linalg.svd(centred, full_matrices=False)
     projected = centred @ axes_[:4].T
+    projected = np.pad(projected, [(0, 0), (0, 4 - projected.shape[1])])  # there may be fewer axes
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     panels = figure.subplots(1, 2)
     for i, axes in enumerate(panels):

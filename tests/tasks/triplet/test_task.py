@@ -7,7 +7,7 @@ import tensorflow as tf
 from rrn.config import replace
 from rrn.files.data import read_prepared
 from rrn.tasks import Results, create_task
-from rrn.tasks.triplet.report import TripletReport, nearest
+from rrn.tasks.triplet.report import TripletReport, draw_embeddings, nearest
 from rrn.tasks.triplet.task import IMAGES, draw_triplets
 from rrn.variables.random import ExampleRandom
 from rrn.variables.recorder import recording
@@ -140,6 +140,7 @@ def test_results_by_hand(triplet):
     edges = [a.spines["top"].get_edgecolor()[:3] for a in axes]
     assert edges[1] == (0, 0, 0) and edges[2] == (1, 0, 0)
     assert isinstance(results, Results)
+    draw_embeddings(outputs["embedding"][:, :2], np.arange(5))  # there are fewer than four axes
 
 
 def test_a_split_of_one_digit_is_an_error(triplet):
