@@ -29,6 +29,7 @@ import h5py
 import numpy as np
 
 from rrn.config_file import read_config
+from rrn.data_prep import hdf5
 from rrn.data_prep.__main__ import main as data_prep
 from rrn.data_prep.failures import exit_status
 from rrn.models import publish
@@ -204,7 +205,7 @@ KINDS = {
     "prepared file": Kind(
         "prepared.h5",
         lambda path: prepare("mnist", "--rendered", "--counts=4,2", "--valid=2")(None, path),
-        lambda path, out: data_prep(["check", str(path)]),
+        lambda path, out: exit_status(lambda: hdf5.read(path)),
     ),
     "weights": Kind(
         "weights.h5",
