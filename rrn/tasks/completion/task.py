@@ -97,7 +97,7 @@ class Completion(Task):
 
     def num_examples(self, arrays: Arrays) -> int:
         images = arrays.get(self.name)
-        if images is None or images.shape[1:3] != [self.size, self.size]:
+        if images is None or list(images.shape[1:3]) != [self.size, self.size]:
             got = "none" if images is None else f"{images.shape[1]} x {images.shape[2]}"
             raise ValueError(f"the model takes images of {self.size} x {self.size}, got {got}")
         return len(images)

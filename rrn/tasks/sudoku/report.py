@@ -35,10 +35,8 @@ class SudokuReport(Report):
         `sure/boards` is the percentage of boards of which every digit has a probability of at least
         `SURE`, and `sure/wrong` the percentage of these that are wrong.
         """
-        givens, cells = (
-            arrays["givens"].numpy()[examples],
-            outputs["cells_correct"].astype(float),
-        )
+        givens = arrays["givens"].numpy()[examples]
+        cells = outputs["cells_correct"].astype(np.float64)
         by_step, levels = {}, np.unique(givens).tolist()
         for name, right in (("board", cells == 81.0), ("cell", cells / 81.0)):
             for level in levels:
