@@ -12,7 +12,7 @@ updates. Its batch has 512 questions on each of four devices.
     hour       0.19 ± 0.04 %, 0 (5 seeds)         30 minutes, 1 core (Zen 5); pretrained/babi.h5
     small      0.27 ± 0.03 %, 0; the 1k files     64 to 72 minutes, 1 shared core; babi_small.h5
     gpu        hour for one GPU                   not run to its end here
-    simulated  0.38 %, 0; an earlier hour         49 minutes, 1 such core; babi_simulated.h5
+    simulated  0.22 ± 0.02 %, 0 (3 seeds)         52 to 64 minutes, 1 shared core; babi_simulated.h5
     test       20 updates                         less than a minute
 
     python -m data_prep babi --source tasks_1-20_v1-2.tar.gz --folder en-valid \

@@ -24,7 +24,7 @@ def error_of(config, weights, arrays, examples, **fields):
     ("variant", "weights", "least", "most"),
     [
         ("hour", "babi.h5", 0.0, 0.5),
-        ("simulated", "babi_simulated.h5", 0.1, 1.0),
+        ("simulated", "babi_simulated.h5", 0.0, 0.8),
     ],
 )
 def test_babi(babi_h5, variant, weights, least, most):
