@@ -130,8 +130,8 @@ def main(changes):
         # Of an item, such as model.hole[0], the whole field.
         of_model = [re.match(r"model\.(\w+)", field) for field, _ in changes]
         fields = [match[1] for match in of_model if match]
-        for value in (value for field, value in changes if field == "model"):
-            fields += ast.literal_eval(value)
+        whole = [value for field, value in changes if field == "model"]
+        fields += [field for value in whole for field in ast.literal_eval(value)]
         request = Request(
             config=config,
             name=name,

@@ -97,8 +97,6 @@ class Evaluator:
             for examples, outputs in results:
                 for name, values in outputs.items():
                     values = values.numpy()
-                    if len(self.inputs) > 1 and values.dtype.kind == "i":
-                        raise ValueError(f"evaluate.passes: {name} has no average; expected 1")
                     if name not in arrays:
                         shape = [len(self.examples), *values.shape[1:]]
                         arrays[name] = np.zeros(shape, values.dtype)

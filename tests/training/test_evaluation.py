@@ -67,7 +67,7 @@ def test_babi_results_do_not_depend_on_devices_or_batch_size(small_babi_h5):
     config, data, task = small_babi(small_babi_h5, num_parts=1)
     report, arrays, outcomes = create_report(task), data.arrays("test"), []
     for devices, batch_size in ((1, 64), (2, 11)):
-        config = replace(config, evaluate={"batch_size": batch_size})
+        config = replace(config, evaluate={"batch_size": batch_size, "passes": 2})
         evaluator = Evaluator(report, config.evaluate, CPUS[:devices], arrays, 0)
         graph = evaluator._predict.get_concrete_function().graph.as_graph_def()
         nodes = [*graph.node, *(n for part in graph.library.function for n in part.node_def)]

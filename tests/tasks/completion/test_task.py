@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rrn.config import Evaluate, replace
+from rrn.config import replace
 from rrn.data_prep import hdf5
 from rrn.files.data import read_prepared
 from rrn.tasks import create_task
@@ -17,11 +17,10 @@ from rrn.tasks.completion.holes import (
 )
 from rrn.tasks.completion.report import CompletionReport
 from rrn.training import step
-from rrn.training.evaluation import Evaluator
 from rrn.training.stages import Plan
 from rrn.variables.random import ExampleRandom
 from tests.compare import assert_close, randomize
-from tests.helpers import CPUS, check_two_devices_equal_one, load_config
+from tests.helpers import check_two_devices_equal_one, load_config
 
 
 def write_images(path, images, schema="pretty_clevr", name="images"):
@@ -260,13 +259,10 @@ def test_data_that_does_not_fit_is_an_error(images_h5, tmp_path):
 
 
 def test_what_weights_cannot_be_evaluated_on_is_an_error(completion):
-    _, data, task = completion
+    _, _, task = completion
     for arrays, got in (({}, "none"), ({"images": tf.zeros([2, 8, 8, 3])}, "8 x 8")):
         with pytest.raises(ValueError, match=f"takes images of 16 x 16, got {got}"):
             task.num_examples(arrays)
-    passes, arrays = Evaluate(batch_size=12, passes=2), data.arrays("test")
-    with pytest.raises(ValueError, match=r"evaluate\.passes: hole has no average; expected 1"):
-        Evaluator(CompletionReport(task), passes, CPUS[:1], arrays, 0).outputs()
 
 
 def test_digits_are_grey_images(tmp_path):
