@@ -6,16 +6,13 @@ Both have the same model and the same questions, and are run interleaved.
         [--profile] [--json FILE]
 
 The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
-compiled TensorFlow function too. It is given what costs it nothing: each distinct sentence encoded
-once, and edge lists without padding. The lists' lengths differ from batch to batch, so that XLA
-("compiled") is for rrn alone. The sentences' encoders run on the CPU, as in training, or with "rrn
+compiled TensorFlow function too. It has each distinct sentence encoded once, and edge lists without
+padding. The lists' lengths differ from batch to batch, so that XLA ("compiled") is for rrn alone. The sentences' encoders run on the CPU, as in training, or with "rrn
 tower-encoders" on the tower's device, which is another one only where there is a GPU.
 """
 
 import functools
 from unittest import mock
-
-import tensorflow as tf
 
 from benchmarks import harness
 from configs import babi as babi_config
@@ -31,14 +28,16 @@ MODES = [f"{name} {dtype}" for name in NAMES for dtype in harness.DTYPES]
 class PlainBabi(Babi):
     """The bAbI task with the plain formulation instead of the encoders and the network."""
 
-    def make_batch(self, arrays, examples, random, training):
+    def __init__(self, *args):
+        super().__init__(*args)
+        harness.take_the_plain_path(self.network.rrn)
+
+    def make_batch(self, *args, **options):
         def words(tokens, lengths, **_):
             return {"tokens": tokens, "lengths": lengths}
 
         with mock.patch.object(batches, "prefix_tree", words):  # of sentences, not their trees
-            batch = super().make_batch(arrays, examples, random, training)
-        senders, receivers = self.graph(batch).edge_list()
-        return {**batch, "senders": senders, "receivers": receivers}
+            return super().make_batch(*args, **options)
 
     def encode(self, batch):
         encoder = self.encoder
@@ -46,13 +45,6 @@ class PlainBabi(Babi):
             name: plain.encoded_sentences(module, encoder.embedding, **batch[name])
             for name, module in (("facts", encoder.facts), ("questions", encoder.questions))
         }
-
-    def hidden_states(self, graph, features, questions, batch, num_steps):
-        receivers = batch["receivers"]
-        edges = tf.gather(graph.broadcast_globals_to_nodes(questions), receivers)
-        return plain.hidden_states(
-            self.network.rrn, batch["senders"], receivers, features, num_steps, edges
-        )
 
 
 def case(data, batch_size, num_steps, mode, compiled, num_batches):

@@ -23,6 +23,7 @@ from rrn.compiling import compile_fast
 from rrn.distribute import parse_devices, plan_placement, tune_cpu
 from rrn.distribute.towers import make_towers
 from rrn.hardware import describe_gpus, describe_processor
+from rrn.nn import plain
 from rrn.nn.aggregation import ConcatenatedMLP, EdgeMessages
 from rrn.tasks.inputs import training_inputs
 from rrn.training import Trainer
@@ -90,6 +91,21 @@ def variants(arguments, num_steps):
     """(steps, mode, compiled) of all rows of a batch size."""
     compiled = {"off": [False], "on": [True], "both": [False, True]}[arguments.compiled]
     return list(itertools.product(num_steps, arguments.modes, compiled))
+
+
+def take_the_plain_path(network):
+    """Makes a `RecurrentRelationalNetwork` run as `rrn.nn.plain` has the paper's equations."""
+
+    def segment(graph, features, num_steps, state, edges=None, globals_=None, **_):
+        senders, receivers = graph.edge_list()
+        if edges is not None:
+            edges = tf.reshape(edges, [-1, edges.shape[-1]])
+        if globals_ is not None:
+            edges = tf.gather(graph.broadcast_globals_to_nodes(globals_), receivers)
+        args = network, senders, receivers, features, num_steps, edges
+        return plain.hidden_states(*args), state
+
+    network.segment = segment
 
 
 def take_the_general_path(network):

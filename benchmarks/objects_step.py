@@ -17,7 +17,6 @@ from benchmarks import harness
 from configs import ages as ages_config
 from configs import pretty_clevr as pretty_clevr_config
 from rrn.config import replace
-from rrn.nn import plain
 from rrn.tasks.ages import Ages
 from rrn.tasks.pretty_clevr import PrettyClevr
 
@@ -29,19 +28,6 @@ TASKS = {
 FORMULATIONS = "plain", "rrn", "general"
 MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
 NUM_STEPS = {"pretty_clevr": 4, "ages": 8}
-
-
-class PlainNetwork(tf.Module):
-    """A `RecurrentRelationalNetwork`'s variables in the plain formulation."""
-
-    def __init__(self, rrn):
-        super().__init__(name="plain")
-        self.rrn = rrn
-
-    def __call__(self, graph, features, num_steps, edges=None):
-        senders, receivers = graph.edge_list()
-        edges = None if edges is None else tf.reshape(edges, [-1, edges.shape[-1]])
-        return plain.hidden_states(self.rrn, senders, receivers, features, num_steps, edges)
 
 
 def random_arrays(number=100):
@@ -70,7 +56,7 @@ def case(name, batch_size, num_steps, mode, compiled):
     def create():
         task = create_task(config.model)
         if formulation == "plain":
-            task.network.rrn = PlainNetwork(task.network.rrn)
+            harness.take_the_plain_path(task.network.rrn)
         if formulation == "general":
             harness.take_the_general_path(task.network.rrn)
         return task

@@ -20,19 +20,10 @@ import tensorflow as tf
 from benchmarks import harness
 from configs import sudoku as sudoku_config
 from rrn.config import replace
-from rrn.nn import plain
 from rrn.tasks.sudoku import Sudoku
 
 FORMULATIONS = "plain", "rrn", "rrn recompute", "general"
 MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
-
-
-class PlainSudoku(Sudoku):
-    """The Sudoku task with the plain formulation instead of the network."""
-
-    def segment(self, graph, features, num_steps, state):
-        rrn, edges = self.network.rrn, graph.edge_list()
-        return plain.hidden_states(rrn, *edges, features, num_steps), state
 
 
 def random_boards(number):
@@ -56,7 +47,9 @@ def case(batch_size, num_steps, mode, compiled):
     )
 
     def create():
-        task = (PlainSudoku if "plain" in formulation else Sudoku)(config.model)
+        task = Sudoku(config.model)
+        if "plain" in formulation:
+            harness.take_the_plain_path(task.network.rrn)
         if "general" in formulation:
             harness.take_the_general_path(task.network.rrn)
         return task

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from unittest import mock
 
 import pytest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
@@ -51,6 +52,13 @@ def test_kernels_of_a_gpu_are_what_its_streams_run(monkeypatch, tmp_path):
     assert list(harness.read_kernels(file)) == [("fusion of /device:GPU:0", 2005, 2035)]
 
 
+@pytest.fixture
+def plain_calls(monkeypatch):
+    calls = mock.Mock(wraps=harness.plain.hidden_states)
+    monkeypatch.setattr(harness.plain, "hidden_states", calls)
+    return calls
+
+
 def run(benchmark, monkeypatch, tmp_path, *flags):
     """The rows that a benchmark writes."""
     path = tmp_path / "results.json"
@@ -62,11 +70,12 @@ def run(benchmark, monkeypatch, tmp_path, *flags):
     return json.loads(path.read_text())["rows"]
 
 
-def test_sudoku_step(monkeypatch, tmp_path, capsys):
+def test_sudoku_step(plain_calls, monkeypatch, tmp_path, capsys):
     modes = ["plain float32", "general float32"]
     rows = run(sudoku_step, monkeypatch, tmp_path, "--num_steps", "1", "--modes", *modes)
     assert [row["mode"] for row in rows] == modes
     plain, general = rows
+    assert plain_calls.call_count == 1  # of plain, and not of general
     assert general["speedup"] == pytest.approx(plain["milliseconds"] / general["milliseconds"])
     assert "board-steps/s" in capsys.readouterr().out
 
@@ -80,16 +89,17 @@ def test_a_profile(monkeypatch, tmp_path):
     assert "MatMul" in str(row["kernels"])
 
 
-def test_babi_step(small_babi_h5, monkeypatch, tmp_path):
+def test_babi_step(small_babi_h5, plain_calls, monkeypatch, tmp_path):
     flags = ["--data", str(small_babi_h5), "--num_steps", "1", "--modes", "plain float32"]
     (row,) = run(babi_step, monkeypatch, tmp_path, *flags)
-    assert row["milliseconds"] > 0
+    assert row["milliseconds"] > 0 and plain_calls.called
 
 
-def test_objects_step(monkeypatch, tmp_path):
+def test_objects_step(plain_calls, monkeypatch, tmp_path):
     flags = ["--tasks", "pretty_clevr", "--modes", "plain float32"]
     (row,) = run(objects_step, monkeypatch, tmp_path, *flags)
     assert row["mode"] == "pretty_clevr plain float32" and row["milliseconds"] > 0
+    assert plain_calls.called
 
 
 def test_recipe_step(small_sudoku_h5, monkeypatch, tmp_path):
