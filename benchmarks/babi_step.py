@@ -7,8 +7,9 @@ Both have the same model and the same questions, and are run interleaved.
 
 The plain formulation follows the paper's equations word for word (`rrn.nn.plain`), as a
 compiled TensorFlow function too. It has each distinct sentence encoded once, and edge lists without
-padding. The lists' lengths differ from batch to batch, so that XLA ("compiled") is for rrn alone. The sentences' encoders run on the CPU, as in training, or with "rrn
-tower-encoders" on the tower's device, which is another one only where there is a GPU.
+padding. The lists' lengths differ from batch to batch, so that XLA ("compiled") is for rrn alone.
+The sentences' encoders run on the CPU, as in training, or with "rrn tower-encoders" on the tower's
+device, which is another one only where there is a GPU.
 """
 
 import functools

@@ -29,7 +29,7 @@ from rrn.training import Request, run
 from rrn.training.request import MODES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-USAGE = 2  # the exit status for wrong flags; that of all other errors is 1
+USAGE = 2  # the exit status for flags that cannot be read; that of all other errors is 1
 
 
 def end(what, status=1) -> NoReturn:

@@ -118,5 +118,7 @@ def sweep(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     escape_output()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else the runs would be left
+    for number in signal.SIGTERM, signal.SIGHUP:  # else the runs would be left
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, signal.default_int_handler)
     sys.exit(exit_status(lambda: sweep(sys.argv[1:])))

@@ -65,7 +65,7 @@ WITH_PYTHON = [d for d in DOCUMENTS if "```python" in text_of(d) and d != "docs/
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_PYTHON)
-def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys, request):
+def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys, caplog, request):
     """As it is written, but for numbers of updates and steps; its files are in its own folder."""
     code = "\n".join(blocks_of(document, "python"))
     code = re.sub(
@@ -84,6 +84,7 @@ def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys, 
     monkeypatch.chdir(tmp_path)
     runpy.run_path("code.py")
     assert re.search(PRINTS.get(document, ""), capsys.readouterr().out)
+    assert "AutoGraph" not in caplog.text
 
 
 @pytest.mark.slow

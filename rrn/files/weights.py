@@ -91,7 +91,8 @@ def read_weights(path: str | Path) -> Weights:
 
 def model_variables(task: Any) -> list[Variable]:
     """Lists a task's trainable variables, whole: its `encoder`'s, then its `network`'s."""
-    return [*module_variables(task.encoder), *module_variables(task.network)]
+    variables = *module_variables(task.encoder), *module_variables(task.network)
+    return list(_by_name(variables).values())
 
 
 def save_weights(
@@ -101,7 +102,7 @@ def save_weights(
     constants: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes the values of variables, whole or in shards, to a file; see `write_weights`."""
-    arrays = {_name(variable): read(variable).numpy() for variable in variables}
+    arrays = {name: read(variable).numpy() for name, variable in _by_name(variables).items()}
     write_weights(Weights(str(path), arrays, dict(constants or {}), dict(attributes or {})))
 
 
@@ -122,7 +123,8 @@ def assign_weights(
     Raises:
       ValueError: names or shapes differ; the message lists all differences. None has changed then.
     """
-    wanted = {_name(variable): tuple(variable.shape) for variable in variables}
+    named = _by_name(variables)
+    wanted = {name: tuple(variable.shape) for name, variable in named.items()}
     found = {name: array.shape for name, array in weights.arrays.items()}
     lacking = [name for name in map(_name, optional) if name not in found]
     wanted = {name: shape for name, shape in wanted.items() if name not in lacking}
@@ -134,10 +136,18 @@ def assign_weights(
             if wanted.get(name) != found.get(name)
         )
         raise ValueError(f"{weights.path}: not this model's weights:{differences}")
-    for variable in variables:
-        if _name(variable) in found:
-            variable.assign(weights.arrays[_name(variable)])
+    for name in found:
+        named[name].assign(weights.arrays[name])
     return lacking
+
+
+def _by_name(variables):
+    named = {}
+    for variable in variables:
+        name = _name(variable)
+        if named.setdefault(name, variable) is not variable:
+            raise ValueError(f"two variables are called {name}: give their modules other names")
+    return named
 
 
 def _name(variable):

@@ -39,10 +39,9 @@ class OneMachine:
         self.sync, self.jit = sync, jit
         self.servers, self.cpus, self.writer = [], None, None
 
-    @property
-    def compiled(self) -> bool:
-        """Whether XLA compiles what runs on the towers."""
-        on_gpus = all("GPU" in device for device in self.devices)
+    def compiles(self, devices: Sequence[str]) -> bool:
+        """Whether XLA compiles what runs on towers on these devices."""
+        on_gpus = all("GPU" in device for device in devices)
         return self.jit == "on" or (self.jit == "auto" and on_gpus)
 
     def ready(self) -> contextlib.AbstractContextManager:
@@ -111,7 +110,7 @@ def make_machines(request: Request) -> OneMachine:
     else:
         sync = request.sync or request.mode != "train"
         machines = OneMachine(parse_devices(request.devices), sync, request.jit)
-        if machines.compiled and "GPU" in machines.devices[0]:
+        if machines.compiles(machines.devices) and "GPU" in machines.devices[0]:
             compile_fast()
             keep_compiled(tf.config.list_physical_devices("GPU")[0])
     if all("CPU" in device for device in machines.devices):  # there it costs next to nothing

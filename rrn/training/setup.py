@@ -130,8 +130,9 @@ class Setup:
 
     def towers(self, devices: Sequence[str]) -> list[Tower]:
         """Makes a tower on each device."""
-        itself, compiled = _encodes_itself(self.request.config), self.machines.compiled
-        return make_towers(devices, self.task.network, self.task.encoder, itself, compiled)
+        itself, task = _encodes_itself(self.request.config), self.task
+        compiled = self.machines.compiles(devices)
+        return make_towers(devices, task.network, task.encoder, itself, compiled)
 
     def trainer(self, num_done: int = 0) -> Trainer:
         """Makes the trainer of what follows the first `num_done` updates; see `Trainer`."""
@@ -166,7 +167,7 @@ def set_up(
     args = where.pop("kind"), machines.devices, machines.servers
     with plan_placement(create, *args, **where, pinned=on_cpu).scope():
         task = create()
-    task.fixed_shapes = machines.compiled
+    task.fixed_shapes = machines.compiles(machines.devices)
     return Setup(request, machines, data, evaluation_data, task, create_report(task))
 
 

@@ -159,7 +159,7 @@ class Training:
         if trainer.shares() and self.setup.request.weights and not int(trainer.update):
             self.validate()
         for stage in trainer.plan.stages:
-            settings, compiles = None, self.setup.machines.compiled
+            settings, compiles = None, trainer.towers[0].compiled
             while not stop.requested and int(trainer.update) < stage.first + stage.num_updates:
                 if settings != trainer.input_settings():
                     settings = trainer.input_settings()

@@ -72,6 +72,7 @@ def record(name: str, tensor: tf.Tensor) -> None:
 
 def record_reads(counts: Mapping[Any, int]) -> None:
     """Notes `ReadingScope.counts`, if a recorder is open."""
-    if (record := _local.record) is not None:
+    record = _local.record
+    if record is not None:
         for variable, count in counts.items():
             record.reads[variable] = record.reads.get(variable, 0) + count

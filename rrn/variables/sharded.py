@@ -19,7 +19,8 @@ def known_size(value: Any, axis: int) -> int:
     Raises:
       ValueError: it is not known before anything runs.
     """
-    if (size := value.shape[axis]) is None:
+    size = value.shape[axis]  # AutoGraph knows no :=
+    if size is None:
         raise ValueError(f"the size of axis {axis} must be known, got shape {value.shape}")
     return size
 

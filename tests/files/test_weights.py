@@ -45,6 +45,15 @@ def test_every_difference_is_listed_and_nothing_is_changed(tmp_path):
         np.testing.assert_array_equal(variable, value)
 
 
+def test_two_variables_of_one_name_are_an_error(tmp_path):
+    (w, _, *others), path = variables_of(3, 4, 2), tmp_path / "weights.h5"
+    save_weights(path, [w, *others, w], {})  # one that two modules share
+    other = tf.Variable(w, name=w.name.removesuffix(":0"))
+    for call in save_weights, load_weights:
+        with pytest.raises(ValueError, match=f"two variables are called {other.name[:-2]}"):
+            call(path, [w, *others, other])
+
+
 def test_variables_that_a_file_may_lack_keep_their_values(tmp_path):
     path = tmp_path / "weights.h5"
     there, new = tf.Variable([1.0, 2.0], name="there"), tf.Variable([3.0], name="new")

@@ -211,6 +211,8 @@ def test_every_function_is_compiled_once(small_babi_h5, tmp_path):
 
 def test_towers_are_compiled_on_gpus_alone_unless_asked_for():
     gpus, cpus = ["/device:GPU:0", "/device:GPU:1"], CPUS[:2]
-    assert OneMachine(gpus).compiled and not OneMachine(cpus).compiled
-    assert OneMachine(cpus, jit="on").compiled and not OneMachine(gpus, jit="off").compiled
+    auto = OneMachine(gpus)  # a cluster's chief evaluates on its CPU beside its workers' GPUs
+    assert auto.compiles(gpus) and not auto.compiles(cpus)
+    assert OneMachine(cpus, jit="on").compiles(cpus)
+    assert not OneMachine(gpus, jit="off").compiles(gpus)
     assert not os.environ.get("TF_XLA_FLAGS")  # nothing is kept where there is no GPU
