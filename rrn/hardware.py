@@ -31,7 +31,13 @@ def multiplies_bfloat16_faster() -> bool:
     flags = fields.get("flags", "").split()
     by_avx = "avx512_bf16" in flags and "AMD" in fields.get("model name", "")
     allowed = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in WITHOUT_BFLOAT16
-    return allowed and (by_avx or "amx_bf16" in flags)
+    return allowed and (by_avx or has_amx())
+
+
+@functools.cache
+def has_amx() -> bool:
+    """Tells whether the processor has AMX's products in bfloat16."""
+    return "amx_bf16" in _fields(read_text("/proc/cpuinfo")).get("flags", "").split()
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.nn.checks import check_shape
-from rrn.nn.layers import Linear, bias_add, bias_gradient, custom_gradient
+from rrn.nn.layers import Linear, affine, bias_add, custom_gradient
 from rrn.variables.reading import read
 
 
@@ -78,41 +78,33 @@ class LSTMCell(Cell):
         return tf.concat([w, w_h], axis=0), b + read(self.linear.b, b.dtype)
 
     def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tf.Tensor]:
-        if state is None:
-            kernel = kernel[: -self.hidden_size]
-        return _lstm_step(x, kernel, bias, *(state or ()))
+        rows = [kernel if state else kernel[: -self.hidden_size], bias[None]]
+        h, c = [[part] for part in state] if state else ([], [])
+        return _from_gates(affine([x, *h], tf.concat(rows, axis=0)), *c)
 
 
 # With TensorFlow's own gradients, an unrolled cell would take three times as many operations to
 # trace: where a number of rows is not known, they compute shapes.
 @custom_gradient
-def _lstm_step(x, kernel, bias, *state):
-    """(h', c') of x and, but at the first step, (h, c)."""
-    parts = [tf.cast(part, kernel.dtype) for part in (x, *state[:1])]
-    inputs = tf.concat(parts, axis=1) if state else parts[0]
-    gates = tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
+def _from_gates(gates, *cell):
+    """(h', c') of i, j, f, o `[rows, 4 * hidden_size]` and, but at the first step, c."""
     i, j, f, o = [tf.cast(gate, tf.float32) for gate in tf.split(gates, 4, axis=-1)]
     i, j, f, o = tf.sigmoid(i), tf.tanh(j), tf.sigmoid(f + 1.0), tf.sigmoid(o)
-    new_c = i * j + f * state[1] if state else i * j
-    tanh_c = tf.tanh(new_c)
+    after = i * j + f * cell[0] if cell else i * j
+    tanh = tf.tanh(after)
 
     def gradient(dh, dc):
-        dc += tf.raw_ops.TanhGrad(y=tanh_c, dy=dh * o)
+        dc += tf.raw_ops.TanhGrad(y=tanh, dy=dh * o)
         d_gates = [
             tf.raw_ops.SigmoidGrad(y=i, dy=dc * j),
             tf.raw_ops.TanhGrad(y=j, dy=dc * i),
-            tf.raw_ops.SigmoidGrad(y=f, dy=dc * state[1]) if state else tf.zeros_like(f),
-            tf.raw_ops.SigmoidGrad(y=o, dy=dh * tanh_c),
+            tf.raw_ops.SigmoidGrad(y=f, dy=dc * cell[0]) if cell else tf.zeros_like(f),
+            tf.raw_ops.SigmoidGrad(y=o, dy=dh * tanh),
         ]
         d_gates = tf.cast(tf.concat(d_gates, axis=-1), gates.dtype)
-        d_inputs = tf.matmul(d_gates, kernel, transpose_b=True)
-        own = tf.matmul(inputs, d_gates, transpose_a=True), bias_gradient(d_gates)
-        if not state:
-            return tf.cast(d_inputs, x.dtype), *own
-        dx, dh = tf.split(d_inputs, [-1, state[0].shape[1]], axis=1)
-        return tf.cast(dx, x.dtype), *own, tf.cast(dh, state[0].dtype), dc * f
+        return (d_gates, dc * f) if cell else d_gates
 
-    return (o * tanh_c, new_c), gradient
+    return (o * tanh, after), gradient
 
 
 class GRUCell(Cell):
