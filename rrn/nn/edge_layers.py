@@ -27,7 +27,7 @@ import tensorflow as tf
 
 from rrn.compiling import is_compiling
 from rrn.nn.graphs import RegularGraph
-from rrn.nn.layers import MLP, custom_gradient
+from rrn.nn.layers import MLP, custom_gradient, dense
 from rrn.variables.order import add_in_order
 from rrn.variables.reading import read
 from rrn.variables.sharded import known_size
@@ -109,12 +109,10 @@ class _SumsInBlocks:
         sums, outputs = [], []
         for block in zip(self._blocks(senders), self._blocks(receivers), strict=True):
             e = [_first(*block, self._graph.neighbours)]
-            for kernel, bias in zip(kernels[:-1], biases[:-1], strict=True):
-                e.append(_relu(tf.matmul(e[-1], kernel), bias))
-            x = tf.matmul(e[-1], kernels[-1])
-            last, block_sums = _last(x, biases[-1], self._graph.neighbours)
-            outputs.append([*e, last])
-            sums.append(block_sums)
+            for kernel, bias in zip(kernels, biases, strict=True):
+                e.append(dense(e[-1], kernel, tf.cast(bias, kernel.dtype), relu=True))
+            outputs.append(e)
+            sums.append(_sums_at_receivers(e[-1], self._graph.neighbours))
         return tf.concat(sums, axis=0), outputs
 
     def backward(self, y, outputs, kernels):
@@ -147,23 +145,14 @@ def _first(senders, receivers, neighbours):
     return tf.cast(tf.nn.relu(tf.reshape(sums, [-1, sums.shape[-1]])), senders.dtype)
 
 
-def _relu_of_sum(x, bias):
-    return tf.cast(tf.nn.relu(tf.cast(x, tf.float32) + bias), x.dtype)
-
-
-_relu = _xla(_relu_of_sum)
-
-
 def _sums_of_rows(x, number):
     """The sums of every `number` rows of x, float32."""
     return tf.reduce_sum(tf.cast(tf.reshape(x, [-1, number, x.shape[-1]]), tf.float32), axis=1)
 
 
 @_xla
-def _last(x, bias, neighbours):
-    """e_L and its sums; together, because that reads e_L once less."""
-    e = _relu_of_sum(x, bias)
-    return e, tf.cast(_sums_of_rows(e, neighbours.shape[1]), e.dtype)
+def _sums_at_receivers(e, neighbours):
+    return tf.cast(_sums_of_rows(e, neighbours.shape[1]), e.dtype)
 
 
 @_xla
