@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rrn.nn import layers
 from rrn.nn.layers import MLP, SUM_PARTS, Embedding, Linear, bias_add, gather
 from tests.compare import assert_close, randomize
 
@@ -42,6 +43,33 @@ def test_linear_maps_the_last_axis_whatever_the_rank(shape):
     y = layer(x)
     assert y.shape == (*shape, 5)
     np.testing.assert_allclose(y, x @ layer.w.numpy() + layer.b.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("shape", [(50,), (2, 3), (0,)])
+def test_products_by_convolutions_and_their_gradients(relu, shape, monkeypatch):
+    """In bfloat16, where AMX has them: equal to float32's within its rounding."""
+    monkeypatch.setattr(layers, "has_amx", lambda: True)
+    exact, rounded, x = Linear(4, 5), Linear(4, 5, tf.bfloat16), normal(*shape, 4)
+    randomize(exact)
+    for mine, theirs in zip(rounded.variables, exact.variables, strict=True):
+        mine.assign(theirs)
+    to_y = normal(*shape, 5, seed=1)
+
+    @tf.function(input_signature=[tf.TensorSpec([*[None] * len(shape), 4])])
+    def results(x):
+        values = []
+        for layer in exact, rounded:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.cast(layer(x, relu), tf.float32)
+            values.append([y, *tape.gradient(y, [x, layer.w, layer.b], to_y)])
+        return values
+
+    exact_values, values = results(x)
+    assert relu == (np.min(exact_values[0], initial=0) == 0) or shape == (0,)
+    for actual, expected in zip(values, exact_values, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0.02, atol=0.1)
 
 
 def test_followed_by_equals_the_two_products_in_value_and_gradient():
