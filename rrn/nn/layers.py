@@ -54,8 +54,7 @@ def dense(x: tf.Tensor, w: tf.Tensor, b: tf.Tensor, relu: bool = False) -> tf.Te
     With AMX it is a convolution of one pixel in graphs: in bfloat16, oneDNN's products with a bias
     do not use AMX, and its convolutions do. They take 0.1 to 0.5 of the time.
     """
-    elsewhere = is_compiling() or tf.executing_eagerly() or tf.config.list_logical_devices("GPU")
-    if elsewhere or x.dtype != tf.bfloat16 or not has_amx():
+    if _for_gpu() or tf.executing_eagerly() or x.dtype != tf.bfloat16 or not has_amx():
         x = bias_add(tf.matmul(x, w), b)
         return tf.nn.relu(x) if relu else x
 
@@ -75,6 +74,10 @@ def dense(x: tf.Tensor, w: tf.Tensor, b: tf.Tensor, relu: bool = False) -> tf.Te
     return convolution(x, w, b)
 
 
+def _for_gpu():
+    return is_compiling() or bool(tf.config.list_logical_devices("GPU"))
+
+
 def affine(inputs: Sequence[tf.Tensor], kernel: tf.Tensor) -> tf.Tensor:
     """Computes [*inputs, 1] kernel, of inputs `[rows, size]`; the kernel's last row is the bias.
 
@@ -82,7 +85,7 @@ def affine(inputs: Sequence[tf.Tensor], kernel: tf.Tensor) -> tf.Tensor:
     columns, and much less than the sum over rows which is its gradient.
     """
     inputs = [tf.cast(x, kernel.dtype) for x in inputs]
-    if is_compiling():  # a GPU's products want sizes that are multiples of 8
+    if _for_gpu():  # whose products want sizes that are multiples of 8
         return bias_add(tf.matmul(tf.concat(inputs, axis=1), kernel[:-1]), kernel[-1])
 
     @custom_gradient
