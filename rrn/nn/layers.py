@@ -4,6 +4,7 @@ Initial values are the ones behind the paper's results: Glorot-uniform kernels a
 biases. `compute_dtype` is the type of the matrix products; variables are always float32.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -147,14 +148,14 @@ class Linear(tf.Module):
         x is `[..., input_size]`, the result `[..., output_size]`.
         """
         w, b = (read(variable, self.compute_dtype) for variable in (self.w, self.b))
-        return _by_rows(lambda rows: dense(rows, w, b, relu), tf.cast(x, self.compute_dtype))
+        return _by_rows(functools.partial(dense, w=w, b=b, relu=relu), tf.cast(x, self.compute_dtype))
 
     def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
         """Multiplies x `[..., size]` with some or all rows of the kernel.
 
         w is `[size, output_size]`, in `compute_dtype` as the result; see `split_kernel`.
         """
-        return _by_rows(lambda rows: tf.matmul(rows, w), tf.cast(x, self.compute_dtype))
+        return _by_rows(functools.partial(tf.matmul, b=w), tf.cast(x, self.compute_dtype))
 
     def add_bias(self, x: tf.Tensor) -> tf.Tensor:
         """Computes x + b of x `[..., output_size]`, in x's type."""
