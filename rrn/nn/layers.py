@@ -148,7 +148,8 @@ class Linear(tf.Module):
         x is `[..., input_size]`, the result `[..., output_size]`.
         """
         w, b = (read(variable, self.compute_dtype) for variable in (self.w, self.b))
-        return _by_rows(functools.partial(dense, w=w, b=b, relu=relu), tf.cast(x, self.compute_dtype))
+        function = functools.partial(dense, w=w, b=b, relu=relu)
+        return _by_rows(function, tf.cast(x, self.compute_dtype))
 
     def product(self, x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
         """Multiplies x `[..., size]` with some or all rows of the kernel.
