@@ -38,6 +38,8 @@ INTEGERS = {tf.bfloat16: tf.int16, tf.float32: tf.int32}  # of the same size
 ONES = 8  # rows: a product with a single one is a sum to XLA
 
 _xla = functools.partial(tf.function, jit_compile=True, autograph=False)
+# Traced for the first step alone, and not copied into the graph at each.
+_once = functools.partial(tf.function, autograph=False, experimental_attributes={"_noinline": True})
 
 
 class EdgeLayerSums:
@@ -76,15 +78,18 @@ def message_sums(graph: RegularGraph, senders, receivers, weights) -> tf.Tensor:
     and bias, in float32.
     """
     kernels, biases = [list(parts) for parts in zip(*weights, strict=True)]
-    sums = _CompiledSums(graph) if is_compiling() else _SumsInBlocks(graph)
+    forward, backward = (functools.partial(f, graph) for f in (_forward, _backward))
+    if is_compiling():
+        compiled = _CompiledSums(graph)
+        forward, backward = compiled.forward, compiled.backward
 
     @custom_gradient
     def run(senders, receivers, kernels, biases):
         cast_kernels = [tf.cast(kernel, senders.dtype) for kernel in kernels]
-        m, kept = sums.forward(senders, receivers, cast_kernels, biases)
+        m, kept = forward(senders, receivers, cast_kernels, biases)
 
         def gradient(y):
-            results = sums.backward(y, kept, cast_kernels)
+            results = backward(y, kept, cast_kernels)
             message = "rrn.nn.edge_layers.message_sums has no gradient of its gradient"
             results = [tf.raw_ops.PreventGradient(input=x, message=message) for x in results]
             return tf.nest.pack_sequence_as([senders, receivers, kernels, biases], results)
@@ -94,47 +99,46 @@ def message_sums(graph: RegularGraph, senders, receivers, weights) -> tf.Tensor:
     return run(senders, receivers, kernels, biases)
 
 
-class _SumsInBlocks:
-    """m and its gradients on a CPU, block by block of a few graphs."""
+@_once
+def _forward(graph, senders, receivers, kernels, biases):
+    """(m, e_0 .. e_L of each block) on a CPU, block by block of a few graphs."""
+    sums, outputs = [], []
+    for block in zip(_blocks(graph, senders), _blocks(graph, receivers), strict=True):
+        e = [_first(*block, graph.neighbours)]
+        for kernel, bias in zip(kernels, biases, strict=True):
+            e.append(dense(e[-1], kernel, tf.cast(bias, kernel.dtype), relu=True))
+        outputs.append(e)
+        sums.append(_sums_at_receivers(e[-1], graph.neighbours))
+    return tf.concat(sums, axis=0), outputs
 
-    def __init__(self, graph):
-        self._graph = graph
-        self._nodes, degree = (known_size(graph.neighbours, axis) for axis in (0, 1))
-        self._batch = batch = int(tf.get_static_value(graph.batch))
-        size = max(1, BLOCK_EDGES // (self._nodes * degree), -(-batch // MAX_BLOCKS))
-        self._sizes = [min(size, batch - start) for start in range(0, batch, size)]
 
-    def forward(self, senders, receivers, kernels, biases):
-        """(m, e_0 .. e_L of each block)."""
-        sums, outputs = [], []
-        for block in zip(self._blocks(senders), self._blocks(receivers), strict=True):
-            e = [_first(*block, self._graph.neighbours)]
-            for kernel, bias in zip(kernels, biases, strict=True):
-                e.append(dense(e[-1], kernel, tf.cast(bias, kernel.dtype), relu=True))
-            outputs.append(e)
-            sums.append(_sums_at_receivers(e[-1], self._graph.neighbours))
-        return tf.concat(sums, axis=0), outputs
+@_once
+def _backward(graph, y, outputs, kernels):
+    """The gradients to senders and receivers, and in float32 to kernels and biases."""
+    blocks = zip(_blocks(graph, y), outputs, strict=True)
+    results = [_block_gradients(graph, *block, kernels) for block in blocks]
+    to_senders, to_receivers, *to_weights = zip(*results, strict=True)
+    to_weights = [add_in_order(parts) for parts in to_weights]
+    return [tf.concat(to_senders, axis=0), tf.concat(to_receivers, axis=0), *to_weights]
 
-    def backward(self, y, outputs, kernels):
-        """The gradients to senders and receivers, and in float32 to kernels and biases."""
-        blocks = zip(self._blocks(y), outputs, strict=True)
-        results = [self._block_gradients(*block, kernels) for block in blocks]
-        to_senders, to_receivers, *to_weights = zip(*results, strict=True)
-        to_weights = [add_in_order(parts) for parts in to_weights]
-        return [tf.concat(to_senders, axis=0), tf.concat(to_receivers, axis=0), *to_weights]
 
-    def _blocks(self, x):
-        return tf.split(tf.reshape(x, [self._batch, self._nodes, x.shape[-1]]), self._sizes)
+def _blocks(graph, x):
+    nodes, degree = (known_size(graph.neighbours, axis) for axis in (0, 1))
+    batch = int(tf.get_static_value(graph.batch))
+    size = max(1, BLOCK_EDGES // (nodes * degree), -(-batch // MAX_BLOCKS))
+    sizes = [min(size, batch - start) for start in range(0, batch, size)]
+    return tf.split(tf.reshape(x, [batch, nodes, x.shape[-1]]), sizes)
 
-    def _block_gradients(self, y, e, kernels):
-        to_kernels, to_biases = [], []
-        d = _through_sums(e[-1], y)
-        ones = tf.ones([1, e[-1].shape[0]], d.dtype)
-        for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
-            to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
-            to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
-            d = _through_relu(e_before, tf.matmul(d, kernel, transpose_b=True))
-        return *_sums_at_ends(d, self._graph.edges_from), *to_kernels, *to_biases
+
+def _block_gradients(graph, y, e, kernels):
+    to_kernels, to_biases = [], []
+    d = _through_sums(e[-1], y)
+    ones = tf.ones([1, e[-1].shape[0]], d.dtype)
+    for e_before, kernel in zip(e[-2::-1], kernels[::-1], strict=True):
+        to_kernels.insert(0, tf.cast(tf.matmul(e_before, d, transpose_a=True), tf.float32))
+        to_biases.insert(0, tf.cast(tf.matmul(ones, d)[0], tf.float32))
+        d = _through_relu(e_before, tf.matmul(d, kernel, transpose_b=True))
+    return *_sums_at_ends(d, graph.edges_from), *to_kernels, *to_biases
 
 
 @_xla
@@ -199,7 +203,7 @@ class _CompiledSums:
         return tf.cast(sums, dtype), (e, counts)
 
     def backward(self, y, kept, kernels):
-        """As `_SumsInBlocks.backward`."""
+        """As `_backward`."""
         (e, counts), dtype = kept, y.dtype
         to_biases = [tf.reduce_sum(counts * tf.cast(y, tf.float32), axis=0)]
         to_kernels = []
