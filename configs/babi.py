@@ -8,7 +8,7 @@ updates. Its batch has 512 questions on each of four devices.
 
     VARIANT    mean error, tasks failed           time, hardware
                the paper's settings               not run to their end here
-    quick      1.8 ± 0.5 %, 1 to 3 (3 seeds)      5 to 9 minutes, 2 cores
+    quick      1.5 ± 0.4 %, 0 to 2 (3 seeds)      7 minutes, 2 cores
     hour       0.19 ± 0.04 %, 0 (5 seeds)         30 minutes, 1 core (Zen 5); pretrained/babi.h5
     small      0.27 ± 0.03 %, 0 (3; the 1k files) 64 to 72 minutes, 1 shared core; babi_small.h5
     gpu        hour for one GPU                   not run to its end here
