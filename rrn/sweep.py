@@ -99,7 +99,10 @@ def sweep(arguments: Sequence[str]) -> None:
     fields = [text.partition("=") for text in options.set]
     if "seed" in [field for field, *_ in (*common, *fields)]:
         raise ValueError("seed: give --seeds 0,1 instead")
-    choices = [[(field, value) for value in split_values(values)] for field, _, values in fields]
+    choices = [
+        [(field, value) for value in dict.fromkeys(split_values(values))]
+        for field, _, values in fields
+    ]
     for setting, seed in itertools.product(itertools.product(*choices), options.seeds):
         name = re.sub(UNFIT, "_", ",".join(map("=".join, setting)))
         folder, changes = workdir / name / f"seed={seed}", [("seed", str(seed)), *common, *setting]
