@@ -254,7 +254,7 @@ class FirstGradients(UpdateMaker):
         return {**scalars, **metrics}, finite
 
     def _work(self, number):
-        """Computes gradients for every update that is due; a worker's thread."""
+        """Computes a tower's gradients for every update that is due; a thread."""
         done = -1
         while True:
             with self._changed:
@@ -289,11 +289,11 @@ class FirstGradients(UpdateMaker):
                 self._changed.notify_all()
             first = []
             while len(first) < self.num_gradients:
-                worker, computed_for, result = self._results.get()
+                number, computed_for, result = self._results.get()
                 if isinstance(result, Exception):
-                    self._leave_out(worker, result)
+                    self._leave_out(number, result)
                 elif computed_for == update:
-                    first.append((worker, result))
+                    first.append((number, result))
                 else:
                     dropped += 1
             first.sort(key=operator.itemgetter(0))
@@ -301,8 +301,9 @@ class FirstGradients(UpdateMaker):
             means.add(update, metrics, finite)
         return means.result(gradients_dropped=np.float32(dropped))
 
-    def _leave_out(self, worker, error):
+    def _leave_out(self, number, error):
         self._alive -= 1
         if not isinstance(error, tf.errors.OpError) or self._alive < self.num_gradients:
             raise error
-        print(f"worker {worker} has failed; {self._alive} others continue", flush=True)
+        device = self.trainer.towers[number].device
+        print(f"{device} has failed; {self._alive} others continue", flush=True)

@@ -72,7 +72,7 @@ def test_a_run_resumes_survives_a_worker_whose_gradients_it_does_not_need_and_sa
     run = start(*flags, *endless)
     assert run.first_update() == 10 + 5
     os.kill(members(run)["worker 1"], signal.SIGKILL)
-    run.wait_for("^worker 1 has failed; 1 others continue$")
+    run.wait_for("^/job:worker/.*task:1/.* has failed; 1 others continue$")
     update = last_update(run)
     wait_until(lambda: last_update(run) > update)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does, to all processes

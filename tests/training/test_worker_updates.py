@@ -199,7 +199,7 @@ def test_as_many_workers_may_fail_as_are_not_needed(first_gradients, capsys):
     updates._results.put((1, 0, error))
     updates.train(2)
     assert trainer.update == 2
-    assert capsys.readouterr().out == "worker 1 has failed; 1 others continue\n"
+    assert capsys.readouterr().out == "/device:CPU:1 has failed; 1 others continue\n"
     for _, updates in first_gradients.values():
         updates._results.put((0, 0, error))
         with pytest.raises(tf.errors.UnavailableError, match="gone"):
