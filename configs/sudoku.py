@@ -8,12 +8,12 @@ The paper: 94.1 % of the boards with 17 givens solved after 32 steps, 96.6 % aft
 updates that took is not known. Its batch is 64 boards on each device: `train.batch_size` is that of
 four.
 
-    VARIANT     solved after 64 steps: all, 17 givens   time, hardware (candidates: 3 seeds)
+    VARIANT     solved after 64 steps: all, 17 givens   time, hardware (candidates: 4 runs)
                 the paper's settings                    not run to their end here
     segments    99.6 %, 97.9 %                          20 hours, one core with AVX-512
     quick       82.2 %, 30.5 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
-    candidates  99.74 ± 0.04 %, 98.1 ± 0.3 %            56 to 88 minutes, one core with AVX-512
+    candidates  99.70 ± 0.09 %, 97.7 ± 0.8 %            56 to 88 minutes, one core with AVX-512
     extreme     50.6 % of Sudoku-Extreme (1,024: 78 %)  2.9 hours, one core with AVX-512
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
