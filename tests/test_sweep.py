@@ -59,7 +59,7 @@ def starts(folder):
 
 
 def test_every_setting_is_printed_and_finished_runs_are_skipped(sweep_in, tmp_path):
-    options = "--seeds=0,1,4", "--set", "train.learning_rate=0.5,1.5"
+    options = "--seeds=0,1,4", "--set", "train.learning_rate=0.5,1.5,0.5"  # each value once
     status, said = sweep_in(*options, "--devices", "cpu", "cpu:2")
     deviation = f"{statistics.stdev([0, 1, 4]):.2g}"
     printed = "".join(

@@ -116,6 +116,20 @@ def test_bfloat16_sums_add_up_in_float32():
         assert_close(result, tf.fill(result.shape, value), 2**-8)
 
 
+def test_steps_share_one_function_in_a_graph():
+    graph, senders, receivers, weights, _ = draw_case(3, 2)
+
+    @tf.function(autograph=False)
+    def run():
+        return [
+            edge_layers.message_sums(graph, k * senders, receivers, weights) for k in (1.0, 2.0)
+        ]
+
+    functions = run.get_concrete_function().graph.as_graph_def().library.function
+    shared = [f for f in functions if f.signature.name.startswith("__inference__forward_")]
+    assert len(shared) == 1 and "_noinline" in shared[0].attr
+
+
 @pytest.mark.parametrize("device", [None, CPUS[1]])
 def test_a_compiled_function_and_a_persistent_tape_give_the_same(device):
     graph, senders, receivers, weights, dy = draw_case(3, 2)
