@@ -20,30 +20,20 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_configure(config):
-    """Groups begin in the order of `pytest_collection_modifyitems`, not by numbers of tests."""
+    """Files begin in the order of `pytest_collection_modifyitems`, not by numbers of tests."""
     config.option.loadscopereorder = False
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Makes files the groups of tests that one worker runs; a slow test alone is one, too.
-
-    Tests that share what a module's fixture has made stay together. Groups that take long come
-    first: no worker waits in the end for one that has such a group.
-    """
-    seconds, groups = collections.Counter(), {}
+    """Files that take long come first: no worker waits in the end for one that has such a file."""
+    seconds = collections.Counter()
     for item in items:
-        fixtures = item._fixtureinfo.name2fixturedefs.values()
-        shares = any(fixture[-1].scope == "module" for fixture in fixtures)
-        slow = "slow" in item.keywords
-        groups[item] = item if slow and not shares else item.nodeid.split("::")[0]
         limit = item.get_closest_marker("timeout")
         # Roughly: what may take long has a long limit.
-        seconds[groups[item]] += (limit.args[0] if limit else 300) / 20 if slow else 0.3
-    items.sort(key=lambda item: -seconds[groups[item]])
-    for item in items:
-        if groups[item] is not item:
-            item.add_marker(pytest.mark.xdist_group(groups[item]))
+        slow = (limit.args[0] if limit else 300) / 20
+        seconds[item.path] += slow if "slow" in item.keywords else 0.3
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 def pytest_collection_finish():

@@ -158,15 +158,6 @@ class LineRandom:
 
 
 @pytest.mark.slow
-def test_a_shape_that_differs_is_named(small_task):
-    config, data, task = small_task("babi")
-    _, inputs = make_trainer(config, data, task, CPUS[:1])
-    specs = [dataset.element_spec for dataset in inputs]
-    with pytest.raises(ValueError, match="may differ from batch to batch; --jit=off"):
-        Trainer(task, config.train, towers_of(task, CPUS[:1], compiled=True), specs)
-
-
-@pytest.mark.slow
 def test_evaluation_is_the_same(small_task):
     config, data, task = small_task("babi", compute_dtype="float32")
     config = replace(config, evaluate={"batch_size": 4})

@@ -128,16 +128,19 @@ def carried(trainer):
 
 
 @pytest.fixture(scope="module")
-def one_device():
-    """(a trainer on one device after seven updates, the means of these)."""
+def one_device(tmp_path_factory):
+    """(a trainer on one device after seven updates, their last means, a checkpoint after three)."""
     trainer, inputs = sudoku_trainer(1)
-    return trainer, trainer.train(inputs, tf.constant(7))[0]
+    trainer.train(inputs, tf.constant(3))
+    folder = tmp_path_factory.mktemp("one_device")
+    path = tf.train.Checkpoint(trainer=trainer).save(str(folder / "state"))
+    return trainer, trainer.train(inputs, tf.constant(4))[0], path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices, compiled", [(3, False), (2, True)])
 def test_several_devices_equal_one(one_device, devices, compiled):
-    (one, means), (several, inputs) = one_device, sudoku_trainer(devices, compiled=compiled)
+    (one, means, _), (several, inputs) = one_device, sudoku_trainer(devices, compiled=compiled)
     others, _ = several.train(inputs, tf.constant(7))
     for a, b in zip(carried(one), carried(several), strict=True):
         assert_close(b, a, 1e-4)
@@ -148,11 +151,8 @@ def test_several_devices_equal_one(one_device, devices, compiled):
     assert part.shape == [6 // devices] and "CPU:1" in part.device  # its device's part
 
 
-def test_a_checkpoint_resumes_carried_examples_on_any_number_of_devices(tmp_path):
-    through, inputs = sudoku_trainer(1)
-    through.train(inputs, tf.constant(3))
-    path = tf.train.Checkpoint(trainer=through).save(str(tmp_path / "state"))
-    through.train(inputs, tf.constant(4))
+def test_a_checkpoint_resumes_carried_examples_on_any_number_of_devices(one_device):
+    through, _, path = one_device
     for devices_after in (1, 2):
         resumed, inputs = sudoku_trainer(devices_after, first_update=3)
         tf.train.Checkpoint(trainer=resumed).restore(path).assert_consumed()

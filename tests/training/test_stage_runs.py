@@ -38,9 +38,6 @@ class LineData:
     def check_compatible(self, other):
         assert other is self
 
-    def check_split(self, split):
-        pass
-
 
 @pytest.fixture(scope="module")
 def config():

@@ -234,7 +234,7 @@ def test_gradients_reach_every_variable(data, some_batch, variant):
 
 
 def test_two_devices_equal_one(data):
-    model = {"hidden_size": 8, "auxiliary_loss": 1.0}
+    model = {"hidden_size": 8, "num_steps": 2, "auxiliary_loss": 1.0}
     config = replace(get_config("test"), model=model, train={"optimizer": "muon"})
     check_two_devices_equal_one(config, data, create_task(config.model, data))
 
