@@ -66,7 +66,6 @@ class Cosine(Schedule):
     """Falls along half a cosine to zero at the end of the stage."""
 
     kind: Literal["cosine"] = "cosine"
-    constant_updates: CountOrZero = 0  # after the warm-up, before the learning rate decays
 
 
 class Exponential(Schedule):

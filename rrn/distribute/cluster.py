@@ -26,8 +26,7 @@ TF_CONFIG = (
     '{"cluster": {"chief": ["HOST:PORT"], "worker": ["HOST:PORT"], "ps": ["HOST:PORT"]}, '
     '"task": {"type": "worker", "index": 0}} with one chief and at least one worker'
 )
-# After these a run saves and stops. Windows has no SIGHUP.
-STOPPING = [signal.SIGINT, signal.SIGTERM, *filter(None, [getattr(signal, "SIGHUP", None)])]
+STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # after these a run saves and stops
 
 
 @dataclasses.dataclass(frozen=True)

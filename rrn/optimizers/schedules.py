@@ -15,10 +15,9 @@ def learning_rate(
     """The learning rate of an update, a float32 scalar.
 
     The rate rises linearly to `base` in the schedule's warm-up. What follows is the decay:
-    `Constant` keeps `base`; `Cosine` keeps it for `constant_updates`, then falls along half a
-    cosine to zero at `num_updates` and stays there; `Exponential` multiplies the rate by
-    `decay_rate` in every `decay_updates` updates, smoothly; `Staircase` does so at once, at the end
-    of every `decay_updates` updates.
+    `Constant` keeps `base`; `Cosine` falls along half a cosine to zero at `num_updates` and stays
+    there; `Exponential` multiplies the rate by `decay_rate` in every `decay_updates` updates,
+    smoothly; `Staircase` does so at once, at the end of every `decay_updates` updates.
 
     `update` is the number of updates before it.
     """
@@ -31,9 +30,8 @@ def learning_rate(
     if isinstance(schedule, Cosine):
         if num_updates < 1:
             raise ValueError(f"a cosine needs num_updates of at least 1, got {num_updates}")
-        since_constant = tf.maximum(since_warmup - schedule.constant_updates, 0.0)
-        span = max(num_updates - warmup_updates - schedule.constant_updates, 1)
-        rate *= 0.5 * (1.0 + tf.cos(math.pi * tf.minimum(since_constant / span, 1.0)))
+        span = max(num_updates - warmup_updates, 1)
+        rate *= 0.5 * (1.0 + tf.cos(math.pi * tf.minimum(since_warmup / span, 1.0)))
     elif isinstance(schedule, Exponential):
         times = since_warmup / schedule.decay_updates
         stairs = isinstance(schedule, Staircase)

@@ -29,13 +29,6 @@ def test_half_a_cosine_after_the_warm_up():
     np.testing.assert_allclose(got, [0.02, 0.2, 0.2, 0.1, 0.0, 0.0], rtol=1e-5, atol=1e-7)
 
 
-def test_a_cosine_that_begins_later():
-    updates = [0, 9, 10, 39, 40, 70, 100, 130]
-    got = rates(updates, Cosine(warmup_updates=10, constant_updates=30), 100)
-    expected = [0.02, 0.2, 0.2, 0.2, 0.2, 0.1, 0.0, 0.0]
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
-
-
 def test_a_warm_up_as_long_as_training_is_fine():
     got = rates([0, 99], Cosine(warmup_updates=100), 100)
     np.testing.assert_allclose(got, [0.002, 0.2], rtol=1e-5)

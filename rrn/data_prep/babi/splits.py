@@ -127,16 +127,9 @@ def simulate_all(
     for split, num_questions in FOLDERS[folder].items():
         count = num_stories if split == "train" or not num_stories else max(1, num_stories // 10)
         for task in tasks:
-            stories[split] += _simulate(task, split, num_questions, seed, count)
+            rng = np.random.default_rng((seed, task, list(SPLITS).index(split)))
+            stories[split] += simulator.simulate(task, num_questions, rng, count)
     return stories
-
-
-def _simulate(
-    task: int, split: str, num_questions: int, seed: int, num_stories: int | None = None
-) -> list[Story]:
-    """Returns simulated stories with about `num_questions` questions, or `num_stories` of them."""
-    rng = np.random.default_rng((seed, task, list(SPLITS).index(split)))
-    return simulator.simulate(task, num_questions, rng, num_stories)
 
 
 def hold_out(stories: Sequence[Story], seed: int) -> tuple[list[Story], list[Story]]:

@@ -74,10 +74,9 @@ class SudokuReport(Report):
         return Table((*headings, "cell accuracy, %"), rows, notes)
 
     def figures(self, results: Results) -> dict[str, Figure]:
-        """Draws the boards solved.
+        """Draws the boards solved by step; of one step the table says all of it.
 
-        `accuracy_by_step` has a line for each number of givens, and the paper's marks;
-        `accuracy_by_givens_and_step` is the same as a map. Of one step the table says all of it.
+        `accuracy_by_step` has a line for each number of givens, and the paper's marks.
         """
         if len(results.by_step["loss"]) == 1:
             return {}
@@ -96,15 +95,7 @@ class SudokuReport(Report):
         axes.set(xlabel="step", ylabel="boards solved, %")
         axes.set(xlim=(1, max(steps[-1], 2)), ylim=(0, 101))
         axes.legend(title="givens", fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
-
-        heat = Figure(figsize=(8, 4.5), layout="constrained")
-        axes = heat.subplots()
-        edges = 0.5, steps[-1] + 0.5, -0.5, len(givens) - 0.5
-        image = axes.imshow(boards, aspect="auto", origin="lower", vmin=0, vmax=100, extent=edges)
-        axes.set(xlabel="step", ylabel="givens")
-        axes.set_yticks(range(len(givens)), givens)
-        heat.colorbar(image, label="boards solved, %")
-        return {"accuracy_by_step": lines, "accuracy_by_givens_and_step": heat}
+        return {"accuracy_by_step": lines}
 
     def look(self, batch: Batch) -> np.ndarray:
         """Returns the digits' probabilities, `[examples, 81, steps, 10]`."""

@@ -70,10 +70,6 @@ def test_the_table_and_the_figures_have_a_row_and_a_line_for_each_level():
     lines = figures["accuracy_by_step"].axes[0].lines
     assert [line.get_label() for line in lines] == ["17", "19", "34", "all"]
     np.testing.assert_array_equal(lines[0].get_ydata(), [50, 0, 100])
-    axes = figures["accuracy_by_givens_and_step"].axes[0]
-    (image,) = axes.images
-    np.testing.assert_array_equal(image.get_array(), [[50, 0, 100], [100, 100, 100], [100, 100, 0]])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["17", "19", "34"]
 
 
 @pytest.mark.parametrize(
