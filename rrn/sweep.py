@@ -15,6 +15,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -52,17 +53,20 @@ def split_values(text: str) -> list[str]:
 
 def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) -> list[str]:
     """Makes runs, (folder, flags), one on each of the devices at a time; says which have failed."""
-    started = []
+    started, busy = [], {}
     with contextlib.ExitStack() as stack:  # in the end, or after Ctrl-C, no run is left
-        for number, (folder, flags) in enumerate(runs):
-            if number >= len(devices):
-                started[number - len(devices)][1].wait()
+        for folder, flags in runs:
+            while len(busy) == len(devices):
+                time.sleep(0.5)
+                busy = {device: run for device, run in busy.items() if run.poll() is None}
+            device = next(number for number in range(len(devices)) if number not in busy)
             folder.mkdir(parents=True, exist_ok=True)
             print(folder, flush=True)
-            flags = [*flags, f"--workdir={folder}", f"--devices={devices[number % len(devices)]}"]
+            flags = [*flags, f"--workdir={folder}", f"--devices={devices[device]}"]
             with (folder / "output.txt").open("ab") as to:
                 command = [*PROGRAM, *flags]
                 run = subprocess.Popen(command, stdout=to, stderr=to, start_new_session=True)
+            busy[device] = run
             started.append((folder, run))
             stack.callback(run.wait)
             stack.callback(run.terminate)
