@@ -12,7 +12,7 @@ million updates; its relation network's: 100 97 54 34 34 32 27 52; its MLP's: 10
     gpu               100.0 99.8 99.4 98.4 95.3 89.9 87.0 90.7        45 minutes, one core, 3
     quick             100.0 99.2 96.2 85.7 72.3 62.5 61.9 70.9        6 minutes, one core, 1
     relation_network  100.0 98.6 62.5 44.9 43.3 38.8 44.3 56.5        11 minutes, one core, 3
-    mlp               100.0 91.2 42.1 31.6 28.7 26.6 28.4 43.7        15 minutes, a core with AMX, 3
+    mlp               100.0 91.2 42.1 31.6 28.7 26.6 28.4 43.7        15 to 33 minutes, AMX, 3
     test              20 updates                                      less than a minute
 
 Cores are of an AMD EPYC, those with AMX of an Intel Emerald Rapids.

@@ -5,8 +5,8 @@
     python -m rrn.tasks.sudoku FILE_OR_81_CHARACTERS
 
 The paper: 94.1 % of the boards with 17 givens solved after 32 steps, 96.6 % after 64. How many
-updates that took is not known. Its batch is 64 boards on each device: `train.batch_size` is that of
-four.
+updates and devices that took is not known. Its batch is 64 boards on each device; here
+`train.batch_size` is that of four.
 
     VARIANT     solved after 64 steps: all, 17 givens   time, hardware (candidates: 4 runs)
                 the paper's settings                    not run to their end here
@@ -62,7 +62,7 @@ def paper() -> Experiment:
 
 
 def ours() -> Experiment:
-    """What our own recipes share; digits are permuted and boards rotated or reflected."""
+    """What our own recipes share; with augmented boards."""
     return replace(
         paper(),
         model={"augment_digits": True, "augment_symmetries": True},

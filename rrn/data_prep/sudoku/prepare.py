@@ -8,10 +8,10 @@ reads a list of puzzles with one solution each, or makes such puzzles, or reads 
 split, and writes one HDF5 file.
 
 With `--puzzles` an example is a puzzle of the split's list, as it is. No puzzle for validation or
-test may be equivalent to one of another list. With `--neighbours` the training split also has all
-hard puzzles that differ from one of its list in one given; see `neighbours.py`. With `--mixed` it
-also has as many examples of another prepared file's training split, drawn at random. None is of a
-puzzle that is equivalent to one of validation or test.
+test may be equivalent to one of another list. With `--neighbours` the training split also has hard
+puzzles that differ from one of its list in one given; see `neighbours.py`. With `--mixed` it also
+has as many examples of another prepared file's training split, drawn at random. None is of a puzzle
+that is equivalent to one of validation or test.
 
 Otherwise the puzzles are split into three pools, one for each split. An example of level k = 0..17
 is a puzzle of the split's pool, drawn with replacement, with its digits permuted at random and k
