@@ -118,7 +118,7 @@ def change(settings: AnySettings, path: str, text: str) -> AnySettings:
       ValueError: no such field, or a value that it does not take.
     """
     literal: Any = text
-    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+    with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         literal = ast.literal_eval(text.capitalize() if text in ("true", "false") else text)
     keys = re.findall(r"[^.\[\]]+", path) or [path]
 

@@ -23,14 +23,3 @@ def find(package: Path, function: str, within: str) -> dict[str, str]:
         if defines.search(path.read_text(encoding="utf-8"))
     ]
     return {module.partition(".")[0]: module for module in sorted(found)}
-
-
-def making(schema: str | None, out: str) -> str:
-    """Says which command makes a file of a schema: the first in its module's docstring."""
-    package = Path(__file__).parent
-    module = find(package, "add_arguments", "prepare").get(schema or "")
-    text = module and (package / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
-    command = re.search(r"^ *(python -m data_prep .*) --out \S+$", text or "", re.MULTILINE)
-    if not command:
-        return "`python -m data_prep --help` lists what makes such files"
-    return f"`{command[1]} --out {out}` makes it"

@@ -75,7 +75,7 @@ def _storage(array, compress):
 
 
 def read(
-    path: Path | str, missing: str = "`python -m data_prep --help` says what makes it"
+    path: Path | str, missing: str = "the first lines of a config have the command that makes it"
 ) -> Contents:
     """Reads a file into memory.
 

@@ -5,6 +5,7 @@ import gc
 import os
 import platform
 import re
+import resource
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
@@ -43,8 +44,6 @@ def peak_memory(devices: Sequence[str]) -> dict[str, int]:
     """
     if gpus := [device.removeprefix("/device:") for device in devices if "GPU" in device]:
         return {gpu: tf.config.experimental.get_memory_info(gpu)["peak"] for gpu in gpus}
-    import resource  # which Windows lacks, where this module can be imported
-
     return {"process": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}  # as Linux counts
 
 
@@ -117,7 +116,7 @@ def parse_devices(flag: str) -> list[str]:
     (cpu, *_), physical = map(tf.config.list_physical_devices, ("CPU", "GPU"))
     gpus = [gpu.name.replace("physical_device:", "device:") for gpu in physical]
     there = f"there: {', '.join(gpus) or 'no GPU'}, and the CPU"
-    match = re.fullmatch(r"(cpu|gpu)(?::([1-9]\d*))?", flag)
+    match = re.fullmatch(r"(cpu|gpu)(?::([1-9]\d?))?", flag)
     kind, count = (match[1], int(match[2] or 1)) if match else ("", 0)
     if kind == "gpu" and not gpus:
         hint = f"cpu:{count} gives {count} logical CPU devices" if count > 1 else "cpu is the CPU"

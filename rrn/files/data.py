@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from rrn.data_prep import hdf5
-from rrn.data_prep.finding import making
 
 
 @dataclasses.dataclass
@@ -92,10 +91,10 @@ class PreparedData:
                     )
 
 
-def read_prepared(path: str, schema: str | None = None) -> PreparedData:
+def read_prepared(path: str) -> PreparedData:
     """Reads a file that `python -m data_prep` made.
 
     Raises:
-      ValueError: it is damaged, or absent; the message then has the command that makes the schema.
+      ValueError: it is damaged, or absent.
     """
-    return PreparedData.of(hdf5.read(path, making(schema, path)))
+    return PreparedData.of(hdf5.read(path))

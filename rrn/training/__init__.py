@@ -35,7 +35,8 @@ def run(request: Request) -> None:
         "variables": train.inspect,
         "export": _export,
     }
-    with contextlib.redirect_stdout(Output(sys.stdout)):
+    lost = Output(sys.stdout), Output(sys.stderr)  # do not end a training unsaved
+    with contextlib.redirect_stdout(lost[0]), contextlib.redirect_stderr(lost[1]):
         if request.cluster and request.role in ("worker", "ps"):
             serve(request.cluster, request.startup_timeout)
         else:

@@ -81,7 +81,8 @@ def evaluate_weights(setup: Setup, weights: Weights, of_run: bool) -> None:
     Raises:
       ValueError: data or weights do not fit, or metrics.jsonl is damaged.
     """
-    lines = setup.workdir.metrics() if of_run else []  # an error comes before the work
+    setup.workdir.path.mkdir(parents=True, exist_ok=True)  # errors come before the work
+    lines = setup.workdir.metrics() if of_run else []
     config = setup.request.config.evaluate
     evaluator = setup.evaluator(setup.evaluation_arrays(), config.examples)
     by_stage = _results_by_stage(setup, evaluator) if of_run and config.by_stage else {}
@@ -162,7 +163,7 @@ def _write_results(
     evaluated, examples = setup.evaluation_data.path, len(evaluator.examples)
     by_stage = {stage: ended.metrics for stage, ended in results.by_stage.items()}
     sizes = {setup.report.group_name(g): size for g, size in results.group_sizes.items()}
-    notes = data.attributes["notes"]  # of the training data
+    notes = data.attributes.get("notes", "")  # of the training data
     tested_on = f"{split} split of {evaluated}, {examples:,} examples"
     of_file = (results.data.get(name, "") for name in ("source", "notes"))
     tested_on = "; ".join([tested_on, *filter(None, of_file)])
@@ -180,7 +181,6 @@ def _write_results(
         "notes": notes,
         "made": made,
     }
-    setup.workdir.path.mkdir(parents=True, exist_ok=True)
     setup.workdir.write_json("results.json", written)
     print(f"{name}, {tested_on}")
     print(setup.report.table(results))

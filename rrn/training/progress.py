@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rrn.distribute.cluster import STOPPING
 from rrn.distribute.devices import format_memory, peak_memory
 from rrn.tasks.report import Results
 from rrn.training.curves import MEMORY
@@ -22,7 +23,7 @@ MEANS = "/mean", "/all"  # the only ones of metrics by group that are printed
 
 
 class Output:
-    """Standard output; where nobody reads it any more, as with `| head`, it is `lost`."""
+    """Standard output or error; where nobody reads it any more, as with `| head`, it is `lost`."""
 
     def __init__(self, stream: Any):
         self._stream, self.lost = stream, False
@@ -59,7 +60,7 @@ class StopRequest:
     def __enter__(self) -> "StopRequest":
         self._handlers = {}
         if threading.current_thread() is threading.main_thread():  # others get no signals
-            for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            for number in STOPPING:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._handlers[number] = signal.signal(number, self._request)
         return self
@@ -79,12 +80,6 @@ class StopRequest:
     def status(self) -> int:
         """The exit status: 0 after Ctrl-C, otherwise 128 and the signal's number."""
         return 128 + self.signal if self.signal not in (None, signal.SIGINT) else 0
-
-
-def validation_line(loss: float, results: Results) -> dict[str, Any]:
-    """What files say of a validation; its loss is the mean over the examples and all steps."""
-    scores = {"mean_loss": loss, "validation_error": results.error}
-    return {"split": "valid", **scores, **results.metrics}
 
 
 def report_compilation(what: str, seconds: float) -> None:
@@ -149,7 +144,8 @@ class Progress:
 
     def validation(self, update: int, loss: float, results: Results) -> None:
         """Reports a validation; its loss is the mean over the examples and all steps."""
-        self._write(update, validation_line(loss, results), "valid")
+        scores = {"mean_loss": loss, "validation_error": results.error}
+        self._write(update, {"split": "valid", **scores, **results.metrics}, "valid")
         means = {n: v for n, v in results.metrics.items() if "/" not in n or n.endswith(MEANS)}
         numbers = "  ".join(f"{name} {value:.4g}" for name, value in means.items())
         print(f"update {update}  validation: mean_loss {loss:.4f}  {numbers}", flush=True)

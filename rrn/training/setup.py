@@ -13,7 +13,7 @@ from rrn.distribute.variables import plan_placement
 from rrn.files.data import PreparedData, read_prepared
 from rrn.files.weights import model_variables
 from rrn.models import describe
-from rrn.tasks import create_report, create_task, find_task
+from rrn.tasks import create_report, create_task
 from rrn.tasks.inputs import Groups, training_inputs
 from rrn.tasks.report import Report
 from rrn.tasks.task import Arrays, Task
@@ -32,8 +32,7 @@ def read_data(request: Request) -> tuple[PreparedData, PreparedData]:
       ValueError: a file is missing or damaged. The message names it.
     """
     config = request.config
-    schema, _ = find_task(config.task).SCHEMAS[0]
-    read = functools.cache(functools.partial(read_prepared, schema=schema))
+    read = functools.cache(read_prepared)
     return read(config.data.path), read(config.evaluate.path or config.data.path)
 
 

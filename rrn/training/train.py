@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ from rrn.training.workdir import Workdir
 from rrn.training.worker_updates import UpdateMaker
 from rrn.variables.recorder import Record, recording
 
+PAUSE_SECONDS = 10  # how often about, or every ten updates, it may be stopped
+
 
 def train(request: Request) -> None:
     """Trains from the last checkpoint, and evaluates the best weights.
@@ -41,11 +44,11 @@ def train(request: Request) -> None:
     workdir = Workdir(request.workdir)
     weights = read_weights(request.weights) if request.weights else None
     data, evaluation_data = read_data(request)
+    machines, config = make_machines(request), request.config
     with workdir.locked():
         if request.restart and (folder := workdir.set_aside()):
             print(f"the run that was in {workdir.path} is now in {folder}")
         workdir.check({"data_sha256": data.digest, **request.fields})
-        machines, config = make_machines(request), request.config
         every = config.train.checkpoint_every_updates, config.train.checkpoint_every_seconds
         with machines.ready():
             setup = set_up(request, machines, data, evaluation_data)
@@ -62,7 +65,7 @@ def train(request: Request) -> None:
             workdir.keep_metrics_until(num_done)
             workdir.write_json("config.json", {"data_sha256": data.digest, **request.fields})
             checkpoints.track(trainer)
-            write_variables(setup, trainer, towers)
+            workdir.write_json("variables.json", variable_rows(setup, trainer, towers))
             with StopRequest() as stop:
                 Training(setup, trainer, updates, checkpoints).run(stop)
             if stop.requested:
@@ -110,19 +113,16 @@ def inspect(request: Request) -> None:
         setup = set_up(request, machines, *data)
         with recording() as towers:
             trainer = setup.trainer()
-        setup.workdir.path.mkdir(parents=True, exist_ok=True)
-        print(format_variables(write_variables(setup, trainer, towers)))
+        print(format_variables(variable_rows(setup, trainer, towers)))
         print(format_hidden(towers))
 
 
-def write_variables(
+def variable_rows(
     setup: Setup, trainer: Trainer, towers: Mapping[str, Record]
 ) -> list[dict[str, Any]]:
-    """Writes variables.json; returns its rows, see `list_variables`."""
+    """Lists the variables, as variables.json has them; see `list_variables`."""
     trained = {stage.name: stage.trained() for stage in trainer.plan.stages}
-    rows = list_variables(setup.variables, towers, trained)
-    setup.workdir.write_json("variables.json", rows)
-    return rows
+    return list_variables(setup.variables, towers, trained)
 
 
 class Training:
@@ -145,6 +145,7 @@ class Training:
             max((line["seconds"] for line in setup.workdir.metrics()), default=0.0),
         )
         self._calls = 0  # of `updates.train`, in this process
+        self._seconds = 1e-9  # of an update, in the last call
 
     @functools.cached_property
     def evaluator(self) -> Evaluator:
@@ -186,7 +187,9 @@ class Training:
                 count = min(count, profile)
                 stack.enter_context(tf.profiler.experimental.Profile(str(folder)))
                 print(f"profile of {count} updates: tensorboard --logdir {folder}")
+            start = time.monotonic()
             means, bad_update = self.updates.train(count)
+            self._seconds = (time.monotonic() - start) / count
         trainer.begin_stage()  # of the next updates, so that checkpoints have its slots
         # Before anything is written: what is on disk stays good.
         if bad_update >= 0:
@@ -200,10 +203,11 @@ class Training:
             self.progress.training(int(trainer.update), means, name)
 
     def _until_pause(self, num_done):
-        """How many updates come before something else is to be done."""
+        """How many updates come before something else is to be done, or it is asked to stop."""
         names = "log_every_updates", "evaluate_every_updates", "checkpoint_every_updates"
         left = [every - num_done % every for every in (getattr(self.config, n) for n in names)]
-        return min(self.trainer.plan.updates_left(num_done), *left)
+        in_time = int(PAUSE_SECONDS / self._seconds)
+        return min(self.trainer.plan.updates_left(num_done), max(in_time, 10), *left)
 
     def validate(self) -> None:
         """Evaluates on the validation split and keeps the weights with the lowest error on it.

@@ -1,9 +1,7 @@
 """Data sets are added by being there, and what others share is none."""
 
-import pytest
-
 from rrn.data_prep.__main__ import COMMANDS
-from rrn.data_prep.finding import find, making
+from rrn.data_prep.finding import find
 
 
 def test_those_that_there_are():
@@ -27,12 +25,3 @@ def test_a_module_is_found_by_what_it_defines(tmp_path):
         (tmp_path / name).write_text(text)
     found = {"folder": "folder.part", "named": "named", "plain": "plain"}
     assert find(tmp_path, "make", "part") == found
-
-
-@pytest.mark.parametrize("schema", COMMANDS)
-def test_the_command_that_makes_a_file_is_one(schema):
-    command, _, said = making(schema, "new.h5").removeprefix("`").partition("`")
-    python, _, module, *arguments = command.split()
-    assert (python, module, said) == ("python", "data_prep", " makes it")
-    assert arguments[0] == schema and arguments[-2:] == ["--out", "new.h5"]
-    assert "python -m data_prep --help" in making("unknown", "new.h5")

@@ -102,6 +102,17 @@ def test_the_batches_of_each_stage_have_their_own_shapes(config, tmp_path, jit):
         assert bad_update < 0
 
 
+@pytest.mark.parametrize(("seconds", "count"), [(0.01, 60), (0.5, 20), (60.0, 10)])
+def test_a_slow_training_can_be_stopped_between_reports(seconds, count):
+    training = object.__new__(Training)
+    plan = types.SimpleNamespace(updates_left=lambda num_done: 1_000)
+    every = "log_every_updates", "evaluate_every_updates", "checkpoint_every_updates"
+    training.config = types.SimpleNamespace(**dict.fromkeys(every, 100))
+    training.trainer = types.SimpleNamespace(plan=plan)
+    training._seconds = seconds
+    assert training._until_pause(40) == count
+
+
 def test_the_last_of_the_weights_with_the_lowest_error_are_kept(tmp_path):
     """In stages the last ones, whatever their error."""
     variable, update = tf.Variable(0.0, name="w"), tf.Variable(0)

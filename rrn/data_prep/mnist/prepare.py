@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
         }
     else:
         path = input_files.locate(args.source, args.out.parent)
-        source, sha256, notes = path.name, input_files.checksum(path), ""
+        source, sha256, notes = path.resolve().name, input_files.checksum(path), ""
         digits = files.read(path)
     datasets = split_off_validation(digits, args.valid, args.seed)
     attributes = {"schema": "mnist", "version": 1, "source": source, "sha256": sha256}
