@@ -3,7 +3,6 @@
 import json
 import runpy
 import shutil
-import types
 
 import h5py
 import numpy as np
@@ -78,9 +77,7 @@ def train_in(config):
         return list(traced)
 
     with pytest.MonkeyPatch.context() as patch:
-        found = types.SimpleNamespace(SCHEMAS=[(None, None)])
-        patch.setattr(setup, "find_task", lambda name: found)
-        patch.setattr(setup, "read_prepared", lambda path, schema: LineData(ContestTask()))
+        patch.setattr(setup, "read_prepared", lambda path: LineData(ContestTask()))
         patch.setattr(setup, "create_task", create)
         patch.setattr(setup, "create_report", ContestReport)
         patch.setattr(setup, "training_inputs", record)
