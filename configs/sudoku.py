@@ -205,7 +205,7 @@ def extreme() -> Experiment:
         up_to(carried, 2, 16, 4_000, name="revealed_2", learning_rate=2e-3, schedule=CONSTANT),
         up_to(carried, 2, 16, 6_000, name="falling", learning_rate=2e-3),  # its rate
         up_to(carried, 2, 16, 14_000, name="again", learning_rate=1.5e-3),
-        up_to(carried, 2, 32, 26_000, name="longer", learning_rate=1e-3),
+        up_to(carried, 1, 16, 26_000, 16, name="longer", learning_rate=1e-3),
     )
     return replace(config, train={"stages": stages})
 
