@@ -4,7 +4,7 @@
     python main.py --config configs/babi.py:VARIANT
 
 The paper: mean error 0.46 ± 0.77 %, 0.13 ± 0.35 tasks failed over 15 runs of up to 5 million
-updates. Its batch has 512 questions on each device; how many is not known.
+updates. Its batch has 512 questions on each device; how many devices is not known.
 
     VARIANT    mean error, tasks failed           time, hardware
                the paper's settings               not run to their end here

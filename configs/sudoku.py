@@ -64,7 +64,7 @@ def paper() -> Experiment:
 
 
 def ours() -> Experiment:
-    """What our own recipes share; with augmented boards."""
+    """What our own recipes share, with augmented boards."""
     return replace(
         paper(),
         model={"augment_digits": True, "augment_symmetries": True},

@@ -134,7 +134,7 @@ class Train(Settings):
     stages: Annotated[tuple[Stage, ...], LIST_TOO, Field(min_length=1)]
     # Of the weights' moving averages a, which are evaluated: a = d a + (1 - d) w. 0: none.
     ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    log_every_updates: Count = 100
+    log_every_updates: Count = 100  # more often where updates take long
     evaluate_every_updates: Count
     validation_examples: CountOrZero = 0  # 0: all
     checkpoint_every_updates: Count

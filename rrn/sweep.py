@@ -58,15 +58,15 @@ def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) ->
         for folder, flags in runs:
             while len(busy) == len(devices):
                 time.sleep(0.5)
-                busy = {device: run for device, run in busy.items() if run.poll() is None}
-            device = next(number for number in range(len(devices)) if number not in busy)
+                busy = {number: run for number, run in busy.items() if run.poll() is None}
+            free = next(number for number in range(len(devices)) if number not in busy)
             folder.mkdir(parents=True, exist_ok=True)
             print(folder, flush=True)
-            flags = [*flags, f"--workdir={folder}", f"--devices={devices[device]}"]
+            flags = [*flags, f"--workdir={folder}", f"--devices={devices[free]}"]
             with (folder / "output.txt").open("ab") as to:
                 command = [*PROGRAM, *flags]
                 run = subprocess.Popen(command, stdout=to, stderr=to, start_new_session=True)
-            busy[device] = run
+            busy[free] = run
             started.append((folder, run))
             stack.callback(run.wait)
             stack.callback(run.terminate)

@@ -138,7 +138,7 @@ def parse_devices(flag: str) -> list[str]:
     if not re.fullmatch(r"\d+(,\d+)*", flag):
         raise ValueError(
             f"--devices={flag}: expected auto, cpu, cpu:N, gpu, gpu:N or GPU numbers such as 0,1 "
-            f"({there})"
+            f"(N: 1 to 99; {there})"
         )
     numbers = [int(number) for number in flag.split(",")]
     if len(set(numbers)) < len(numbers):

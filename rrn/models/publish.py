@@ -66,7 +66,7 @@ def card(weights: Weights) -> str:
         commit[:7] + dirty,
         f"{about['update']:,}",
         f"{sum(array.size for array in weights.arrays.values()):,}",
-        f"`{data['file']}` ({data.get('source') or 'generated'}, seed {data.get('seed')})",
+        f"`{data['file']}` ({data.get('source') or 'generated'}, seed {data.get('seed', '?')})",
         data.get("notes", ""),
         result,
         about.get("licence", "not stated"),

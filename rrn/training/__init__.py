@@ -35,8 +35,8 @@ def run(request: Request) -> None:
         "variables": train.inspect,
         "export": _export,
     }
-    lost = Output(sys.stdout), Output(sys.stderr)  # do not end a training unsaved
-    with contextlib.redirect_stdout(lost[0]), contextlib.redirect_stderr(lost[1]):
+    out, errors = Output(sys.stdout), Output(sys.stderr)  # a training that loses them is saved
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         if request.cluster and request.role in ("worker", "ps"):
             serve(request.cluster, request.startup_timeout)
         else:

@@ -27,7 +27,7 @@ from rrn.training.workdir import Workdir
 from rrn.training.worker_updates import UpdateMaker
 from rrn.variables.recorder import Record, recording
 
-PAUSE_SECONDS = 10  # how often about, or every ten updates, it may be stopped
+PAUSE_SECONDS = 10  # about how long a request to stop waits; ten updates if these are longer
 
 
 def train(request: Request) -> None:
@@ -145,7 +145,7 @@ class Training:
             max((line["seconds"] for line in setup.workdir.metrics()), default=0.0),
         )
         self._calls = 0  # of `updates.train`, in this process
-        self._seconds = 1e-9  # of an update, in the last call
+        self._seconds = 1e-9  # of an update, in the last call; the first call may be long
 
     @functools.cached_property
     def evaluator(self) -> Evaluator:
@@ -203,7 +203,7 @@ class Training:
             self.progress.training(int(trainer.update), means, name)
 
     def _until_pause(self, num_done):
-        """How many updates come before something else is to be done, or it is asked to stop."""
+        """How many updates come before a report, validation, checkpoint or look at signals."""
         names = "log_every_updates", "evaluate_every_updates", "checkpoint_every_updates"
         left = [every - num_done % every for every in (getattr(self.config, n) for n in names)]
         in_time = int(PAUSE_SECONDS / self._seconds)

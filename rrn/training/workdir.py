@@ -39,7 +39,7 @@ from matplotlib.figure import Figure
 
 from rrn.data_prep.writing import whole, writing
 
-# Fields of config.json that may differ; of these, some of evaluate change validations.
+# Fields of config.json that may differ. Validations take evaluate.passes and batch_size, too.
 FREE = re.compile(r"config|data\.path|(evaluate|variables)\..*")
 LENGTH = re.compile(r"train\.stages\.\d+\.num_updates")  # the last stage may get more updates
 

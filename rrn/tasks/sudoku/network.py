@@ -26,7 +26,7 @@ class Model(ModelSettings):
     num_steps: Steps = 32  # in training
     evaluation_steps: Steps = 64
     augment_digits: bool = False  # permute the digits of a board, in training
-    augment_symmetries: bool = False  # and rows, columns, bands; transpose
+    augment_symmetries: bool = False  # permute rows, columns, bands; transpose
     recompute: bool = False  # in the backward pass: less memory, more time
 
 
