@@ -199,6 +199,8 @@ def extreme() -> Experiment:
         train={"ema_decay": 0.998, "evaluate_every_updates": 2_000, "validation_examples": 100},
     )
     fresh, carried = config.train.stages
+    # Solved boards stay for longer, as in `candidates`.
+    settle = replace(carried, learning_rate=1e-3, segments={"leave_probability": 0.5})
     stages = (
         replace(fresh, options={"revealed": 24}),
         up_to(carried, 16, 8, 1_600, name="revealed_16", schedule=CONSTANT),
@@ -208,6 +210,7 @@ def extreme() -> Experiment:
         up_to(carried, 2, 16, 6_000, name="falling", learning_rate=2e-3),  # its rate
         up_to(carried, 2, 16, 14_000, name="again", learning_rate=1.5e-3),
         up_to(carried, 1, 16, 26_000, 16, name="longer", learning_rate=1e-3),
+        up_to(settle, 1, 16, 34_000, 16, name="settle"),
     )
     return replace(config, train={"stages": stages})
 
