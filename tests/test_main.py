@@ -214,6 +214,7 @@ WRONG = [
     (["--local_cluster=ps=1"], 1, ["--local_cluster=ps=1: "]),
     (["--local_cluster=worker=1", "--nosync"], 1, ["--nosync needs parameter servers"]),
     (["--local_cluster=worker=1", "--replicas_to_aggregate=1"], 1, ["needs parameter servers"]),
+    (["--mode=evaluate", "--restart"], 1, ["--restart: for training", "evaluate"]),
     (["--local_cluster=worker=1", "--mode=export"], 1, ["--mode=export runs on one machine"]),
     (["--local_cluster=worker=1", "--devices=cpu"], 1, ["--devices=cpu: a cluster's devices are"]),
     (["--replicas_to_aggregate=257"], 2, ["--replicas_to_aggregate=257"]),

@@ -69,6 +69,9 @@ class Request:
                 f"--replicas_to_aggregate={number}: expected a cluster (--local_cluster, TF_CONFIG)"
                 " with --sync"
             )
+        for flag in "restart", "profile":
+            if getattr(self, flag) and self.mode != "train":
+                raise ValueError(f"--{flag}: for training, and the mode is {self.mode}")
         if cluster and self.mode in ("evaluate", "export"):
             raise ValueError(
                 f"--mode={self.mode} runs on one machine: without --local_cluster, TF_CONFIG"
