@@ -20,6 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from rrn.compiling import compile_fast
+from rrn.data_prep.failures import exit_status
 from rrn.distribute import parse_devices, plan_placement, tune_cpu
 from rrn.distribute.towers import make_towers
 from rrn.hardware import describe_gpus, describe_processor
@@ -64,6 +65,11 @@ class Case:
 
 
 # Arguments and cases
+
+
+def start(main):
+    """Runs a benchmark's program; what is wrong with its arguments is one line."""
+    sys.exit(exit_status(main))
 
 
 def argument_parser(doc, repeats, modes=(), batch_sizes=(), num_steps=()):
@@ -114,7 +120,6 @@ def take_the_general_path(network):
     sizes, dtype = (fast.edge_size, fast.global_size), fast.mlp.layers[0].compute_dtype
     function = ConcatenatedMLP(fast.mlp)
     network.message_fn = EdgeMessages(function, fast.output_size, "sum", *sizes, dtype)
-    network.message_fn.mlp = fast.mlp  # whose kernels tasks regularize
 
 
 def training_step(create, config, arrays, compiled, num_batches=1):

@@ -30,15 +30,15 @@ MODES = [f"{name} {dtype}" for name in FORMULATIONS for dtype in harness.DTYPES]
 NUM_STEPS = {"pretty_clevr": 4, "ages": 8}
 
 
-def random_arrays(number=100):
+def random_arrays():
     """Arrays of a split, of both tasks."""
     random = np.random.default_rng(0)
 
     def integers(*shape):
-        return tf.constant(random.integers(8, size=[number, *shape]), tf.int32)
+        return tf.constant(random.integers(8, size=[100, *shape]), tf.int32)
 
     return {
-        "positions": tf.constant(random.random([number, 8, 2]), tf.float32),
+        "positions": tf.constant(random.random([100, 8, 2]), tf.float32),
         "colours": integers(8),
         "markers": integers(8),
         "order": integers(8, 8),
@@ -87,4 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    harness.start(main)

@@ -292,4 +292,4 @@ def figures(study):
 
 
 if __name__ == "__main__":
-    main()
+    harness.start(main)

@@ -20,7 +20,9 @@ the servers' own arithmetic, slow workers, and transfers while the worker comput
 
 import argparse
 import json
+import sys
 
+from rrn.data_prep.failures import exit_status
 from rrn.distribute.sharding import VariableSize, place, server_bytes
 
 WORKERS = 1, 2, 4, 8, 16, 32, 64, 128, 256
@@ -76,4 +78,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

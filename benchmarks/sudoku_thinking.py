@@ -58,13 +58,14 @@ def calibrated(solved, least):
     return float(least[order[few[-1]]]) if len(few) else 1.0
 
 
-def multiply_adds(solver):
+def multiply_adds(weights):
     """Counts the multiply-adds of the matrix products of a step, for a board."""
+    solver = Solver(weights, 1)  # in float32, where they are all MatMul operations
     segment, board = tf.function(solver.segment, autograph=False), tf.zeros([1, 81], tf.int32)
     graph = segment.get_concrete_function(board, solver.task.initial_state(1)).graph
     products = [op for op in graph.get_operations() if op.type == "MatMul"]
     counts = (math.prod(op.inputs[0].shape) * op.outputs[0].shape[1] for op in products)
-    return sum(counts) / solver.segment_steps
+    return sum(counts)
 
 
 def powers_of_two(last):
@@ -72,9 +73,9 @@ def powers_of_two(last):
     return sorted({last, *(2**i for i in range(last.bit_length()) if 2**i <= last)})
 
 
-def rows_of(solver, solved, least, confidence):
+def rows_of(solver, of_step, solved, least, confidence):
     """A row of figures for each power of two of steps, and for the last."""
-    rows, of_step = [], multiply_adds(solver)
+    rows = []
     for number in powers_of_two(len(solved)):
         now, sure = solved[number - 1], least[number - 1] >= confidence
         steps = number * solver.segment_steps
@@ -143,7 +144,7 @@ def main():
     columns = arguments.by.split(",") if arguments.by else ()
     puzzles, values = draw(arguments.puzzles, arguments.count, columns)
     solved, least = think(solver, puzzles)
-    rows = rows_of(solver, solved, least, confidence)
+    rows = rows_of(solver, multiply_adds(arguments.weights), solved, least, confidence)
     print(harness.hardware())
     print(f"{len(puzzles)} puzzles of {arguments.puzzles}; sure: {confidence:.6f} or more")
     harness.print_table(list(rows[0]), [list(row.values()) for row in rows])
@@ -155,4 +156,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    harness.start(main)

@@ -4,7 +4,7 @@ A file has one float32 data set for each variable, by the variable's name. Varia
 stored whole, so that a file does not tell where it was trained. Beside them are
 
     constants/...  what the model took from the data that it was made on, such as its vocabulary
-    attributes     task, model (its fields), and whatever else describes the model; a dict is JSON
+    attributes     task, model (its fields), what else describes the model; dicts and lists are JSON
 
 `rrn.data_prep.hdf5` writes it with its digest.
 """
@@ -32,7 +32,7 @@ class Weights:
     Attributes:
       arrays: variable's name -> values, float32.
       constants: name -> what the model took from its data: numbers, or words (dtype object).
-      attributes: what describes the model: numbers, strings and dicts of what JSON takes.
+      attributes: what describes the model: numbers, strings, and dicts and lists that JSON takes.
     """
 
     path: str
@@ -63,7 +63,7 @@ def write_weights(weights: Weights) -> None:
         array = np.asarray(value)
         items[CONSTANTS + name] = array.astype(object) if array.dtype.kind in "UT" else array
     attributes = {
-        name: json.dumps(value) if isinstance(value, Mapping) else value
+        name: json.dumps(value) if isinstance(value, Mapping | list) else value
         for name, value in weights.attributes.items()
     }
     hdf5.write(weights.path, items, attributes, compress=False)
@@ -83,7 +83,7 @@ def read_weights(path: str | Path) -> Weights:
         else:
             arrays[name] = array
     attributes = {
-        name: json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+        name: json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
         for name, value in contents.attributes.items()
     }
     return Weights(str(path), arrays, constants, attributes)

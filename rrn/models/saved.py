@@ -58,13 +58,15 @@ def describe(model: ModelSettings, data: PreparedData) -> dict[str, Any]:
 
 
 def saved_task(weights: Weights) -> str:
-    """Returns the name of a weights file's task; raises ValueError if that is none."""
+    """Returns the name of a weights file's task; raises ValueError if it is of no run."""
     task, known = weights.attributes.get("task"), task_names()
     if task not in known:
         raise ValueError(
             f"{weights.path}: attribute task: expected one of {', '.join(known)}, as in a run's "
             f"file, got {task!r}"
         )
+    if lacking := {"model", "data"} - weights.attributes.keys():
+        raise ValueError(f"{weights.path}: no attribute {', '.join(sorted(lacking))}")
     return task
 
 

@@ -79,7 +79,7 @@ class LSTMCell(Cell):
 
     def advance(self, x, state, kernel, bias) -> tuple[tf.Tensor, tf.Tensor]:
         rows = [kernel if state else kernel[: -self.hidden_size], bias[None]]
-        h, c = [[part] for part in state] if state else ([], [])
+        h, c = ([state[0]], [tf.cast(state[1], tf.float32)]) if state else ([], [])
         return _from_gates(affine([x, *h], tf.concat(rows, axis=0)), *c)
 
 

@@ -57,6 +57,7 @@ def answer_losses(
       over all steps. The outputs, each `[graphs, steps]`, are "loss", "predicted" (the class) and
       "correct" (0 or 1).
     """
+    logits, answers = tf.cast(logits, tf.float32), tf.cast(answers, tf.int32)
     by_step = tf.repeat(answers[:, None], logits.shape[1], axis=1)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(by_step, logits)
     predicted = tf.argmax(logits, -1, tf.int32)

@@ -16,7 +16,7 @@ def prefix_tree(
     """Finds the distinct beginnings of sentences: level t of the tree holds those of t + 1 words.
 
     Args:
-      tokens: the sentences' words, integers `[sentences, length]`, padded with anything.
+      tokens: the sentences' words, integers `[sentences, length]`, padded with any from 0.
       lengths: the sentences' numbers of words, integers `[sentences]`, at least 1.
       fixed_shapes: pad every level to as many entries as there are sentences, so that shapes depend
         on tokens' shape alone, as XLA needs them.

@@ -12,10 +12,14 @@ A report knows its task, and a task knows no report.
 """
 
 import importlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+# `python -m rrn.tasks.sudoku` imports this file first. TensorFlow's errors come as exceptions.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from rrn.config import ModelSettings
 from rrn.data_prep.finding import find

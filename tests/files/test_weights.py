@@ -17,12 +17,14 @@ def variables_of(*sizes, name="mlp"):
 
 def test_round_trip(tmp_path):
     path, ours, theirs = tmp_path / "weights.h5", variables_of(3, 4, 2), variables_of(3, 4, 2)
-    save_weights(path, ours, {"config": "a.py", "update": 7})
+    save_weights(path, ours, {"config": "a.py", "update": 7, "sizes": [3, 4], "of": {"a": 1}})
     load_weights(path, theirs)
+    assert read_weights(path).attributes["sizes"] == [3, 4]
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
     with h5py.File(path) as file:  # readable without TensorFlow
-        assert dict(file.attrs) == {"config": "a.py", "update": 7}
+        json = {"sizes": "[3, 4]", "of": '{"a": 1}'}
+        assert dict(file.attrs) == {"config": "a.py", "update": 7, **json}
         assert file["mlp/linear_1/w"].shape == (4, 2)
         np.testing.assert_array_equal(file["mlp/linear_0/w"], ours[1])
     assert os.listdir(tmp_path) == ["weights.h5"]

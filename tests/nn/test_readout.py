@@ -50,10 +50,12 @@ def test_dropout_drops_the_layers_it_is_given_for_and_only_with_draws(readout, h
     assert (np.abs(steps_differ[0] - steps_differ[1]) > 0.1).any()
 
 
-def test_losses_and_outputs_by_hand():
+@pytest.mark.parametrize("types", [("float32", "int32"), ("bfloat16", "int64")])
+def test_losses_and_outputs_by_hand(types):
     # Step 1: the classes are equally likely; step 2: the right one has e / (e + 1).
     logits = tf.constant([[[0.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]])
-    losses, outputs = answer_losses(logits, tf.constant([1, 0]))
+    logits, answers = tf.cast(logits, types[0]), tf.constant([1, 0], types[1])
+    losses, outputs = answer_losses(logits, answers)
     by_step = [np.log(2), np.log1p(np.exp(-1))]
     np.testing.assert_allclose(outputs["loss"], [by_step, by_step], rtol=1e-6)
     np.testing.assert_allclose(losses["loss"], [np.mean(by_step)] * 2, rtol=1e-6)

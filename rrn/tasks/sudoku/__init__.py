@@ -1,10 +1,5 @@
 """Sudoku: the missing digits of a board (Palm et al. 2018, section 3.1)."""
 
-import os
-
-# `python -m rrn.tasks.sudoku` runs this file first. TensorFlow's errors come as exceptions.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 from rrn.tasks.sudoku.network import SCHEMAS, Model
 from rrn.tasks.sudoku.report import SudokuReport, create_report
 from rrn.tasks.sudoku.task import Sudoku, create_task

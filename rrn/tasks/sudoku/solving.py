@@ -123,6 +123,8 @@ class Solver:
         check_sizes("solve_sudoku", num_steps=num_steps)
         weights = weights or PRETRAINED
         file = read_weights(weights)
+        if (name := file.attributes.get("task", "sudoku")) != "sudoku":
+            raise ValueError(f"{weights}: expected weights of the task sudoku, got {name}")
         saved = {**file.attributes.get("model", {}), "compute_dtype": "float32", **fields}
         self.task = Sudoku(create(Model, saved, f"{weights}: model"))
         assign_weights(file, model_variables(self.task))

@@ -135,7 +135,7 @@ class Sudoku(Task):
           (logits `[examples, cells, num_steps, 1 + digits]`, of 0 first; the boards' state after
           the steps, None without `state`).
         """
-        network, puzzle = self.network, tf.convert_to_tensor(puzzle)
+        network, puzzle = self.network, tf.cast(puzzle, tf.int32)
         cells, graph = known_size(puzzle, 1), network.graph(puzzle)
         features = network.features(encodings, puzzle)
         if state is not None:  # by node, as the features are
