@@ -22,7 +22,7 @@ import tensorflow as tf
 from benchmarks import harness
 from rrn.data_prep.progress import Progress
 from rrn.data_prep.sudoku.reading import read_files
-from rrn.tasks.sudoku.solving import BATCH, Solver, is_solution, likeliest
+from rrn.tasks.sudoku.solving import BATCH, SEGMENT_STEPS, Solver, is_solution, likeliest
 
 WRONG_OF_SURE = 1e-4
 
@@ -60,12 +60,12 @@ def calibrated(solved, least):
 
 def multiply_adds(weights):
     """Counts the multiply-adds of the matrix products of a step, for a board."""
-    solver = Solver(weights, 1)  # in float32, where they are all MatMul operations
+    solver = Solver(weights, SEGMENT_STEPS)  # in float32, where they are all MatMul operations
     segment, board = tf.function(solver.segment, autograph=False), tf.zeros([1, 81], tf.int32)
     graph = segment.get_concrete_function(board, solver.task.initial_state(1)).graph
     products = [op for op in graph.get_operations() if op.type == "MatMul"]
     counts = (math.prod(op.inputs[0].shape) * op.outputs[0].shape[1] for op in products)
-    return sum(counts)
+    return sum(counts) / solver.segment_steps
 
 
 def powers_of_two(last):
