@@ -34,8 +34,7 @@ USAGE = 2  # the exit status for flags that cannot be read; that of all other er
 
 def end(what, status=1) -> NoReturn:
     """Ends the program with one line; with --verbosity=1 the traceback of what was raised stays."""
-    verbose = any(re.fullmatch(r"--?(v|verbosity)=[1-9]", word) for word in sys.argv)
-    if verbose and sys.exc_info()[0]:
+    if flags.FLAGS["verbosity"].value > 0 and sys.exc_info()[0]:
         raise
     print(f"error: {what}", file=sys.stderr)
     sys.exit(status)
@@ -115,7 +114,7 @@ RESTART = flags.DEFINE_bool(
 PROFILE = flags.DEFINE_integer(
     "profile",
     0,
-    "Record N updates, after the first, for TensorBoard's profiler; 0: none.",
+    "Record up to N updates, after the first two, for TensorBoard's profiler; 0: none.",
     lower_bound=0,
     upper_bound=1_000,  # a profile of more is too large to be looked at
 )
@@ -152,7 +151,8 @@ def main(changes):
     except UsageError as error:
         end(error, USAGE)
     except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
-        end("interrupted; the same command resumes from the last checkpoint", 130)
+        resumes = "; the same command resumes from the last checkpoint"
+        end(f"interrupted{resumes if MODE.value == 'train' else ''}", 130)
     except Exception as error:
         if (line := error_line(error)) is None:
             raise

@@ -6,6 +6,7 @@ Needs no TensorFlow.
 import importlib.util
 import os
 import re
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -120,6 +121,7 @@ def _execute(name):
         if spec is None or spec.loader is None:
             raise ValueError("no Python file; expected a name that ends in .py")
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # where dataclasses and pydantic look for types
         spec.loader.exec_module(module)
         if not callable(get_config := getattr(module, "get_config", None)):
             raise ValueError("no get_config in it; expected a function that returns the config")
@@ -135,7 +137,7 @@ def _execute(name):
             for frame in traceback.extract_tb(error.__traceback__)
             if os.path.realpath(frame.filename) == os.path.realpath(path)
         ]
-        if isinstance(error, SyntaxError):
+        if isinstance(error, SyntaxError) and error.lineno:
             lines.append(error.lineno)
         where = f" (raised in {path}:{lines[-1]})" if lines else ""
         raise ValueError(f"--config={name}: {_what(error)}{where}") from error

@@ -7,7 +7,6 @@ Each run is one of `python -m rrn` in a folder of its own, one at a time on each
 Ctrl-C or SIGTERM stops the runs, which save their states. The same command resumes them.
 """
 
-import contextlib
 import itertools
 import json
 import re
@@ -54,7 +53,7 @@ def split_values(text: str) -> list[str]:
 def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) -> list[str]:
     """Makes runs, (folder, flags), one on each of the devices at a time; says which have failed."""
     started, busy = [], {}
-    with contextlib.ExitStack() as stack:  # in the end, or after Ctrl-C, no run is left
+    try:
         for folder, flags in runs:
             while len(busy) == len(devices):
                 time.sleep(0.5)
@@ -68,9 +67,12 @@ def make_runs(runs: Sequence[tuple[Path, list[str]]], devices: Sequence[str]) ->
                 run = subprocess.Popen(command, stdout=to, stderr=to, start_new_session=True)
             busy[free] = run
             started.append((folder, run))
-            stack.callback(run.wait)
-            stack.callback(run.terminate)
         return [f"{folder}: failed, see output.txt" for folder, run in started if run.wait()]
+    finally:  # in the end, or after Ctrl-C, no run is left
+        for _, run in started:
+            run.terminate()
+        for _, run in started:
+            run.wait()
 
 
 def lines(metrics: Sequence[dict]) -> Iterator[str]:

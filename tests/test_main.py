@@ -1,5 +1,6 @@
 """The program, in this process: training, evaluating, listing variables, and what is wrong."""
 
+import dataclasses
 import json
 import os
 import re
@@ -98,7 +99,7 @@ def test_the_given_weights_are_evaluated_and_flags_do_not_stay(request_, call, t
     expected = json.loads((request_.workdir / "results.json").read_text())
     results = json.loads((workdir / "results.json").read_text())
     assert results["metrics"] == pytest.approx(expected["metrics"], abs=1e-5)
-    del expected["fields"]["train"]  # the file's, which the command does not know
+    del expected["fields"]["train"], expected["fields"]["data"]  # which the command does not know
     assert results["fields"].keys() == expected["fields"].keys()
     call(*command, workdir, "--config.model={'num_steps': 2}")
     results = json.loads((workdir / "results.json").read_text())
@@ -141,9 +142,16 @@ def test_a_run_whose_output_nobody_reads_saves_and_ends_and_resumes(
     assert [line["update"] for line in lines if "split" not in line] == [5, 10, 15]
     assert json.loads((tmp_path / "run/results.json").read_text())["made"]["update"] == 15
     assert (tmp_path / "run/report.html").exists()
+    unfit = replace(more.config, train={"modules": ("network.none",)})
+    with pytest.raises(ValueError, match=r"network\.none"):
+        run(dataclasses.replace(more, config=unfit, restart=True))
+    assert (tmp_path / "run/results.json").exists()  # the run has not moved
     shutil.rmtree(tmp_path / "run/checkpoints")
     with pytest.raises(ValueError, match=r"checkpoints: no checkpoint .*--restart"):
         run(more)
+    run(dataclasses.replace(more, restart=True))
+    assert (tmp_path / "run/earlier-1/results.json").exists()
+    assert lines_of(tmp_path / "run")[0]["update"] == 5
 
 
 # What is wrong is said in one line

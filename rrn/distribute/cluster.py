@@ -62,7 +62,8 @@ def read_tf_config() -> Cluster:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"TF_CONFIG: {error}; expected {TF_CONFIG}") from None
     for address in (address for those in addresses.values() for address in those):
-        if not re.fullmatch(r"[^:\s]+:[0-9]{1,5}", str(address)):
+        found = re.fullmatch(r"[^:\s]+:([0-9]{1,5})", str(address))
+        if not found or int(found[1]) > 65_535:
             raise ValueError(f"TF_CONFIG: {address!r} is no address; expected {TF_CONFIG}")
     count = len(addresses.get(role, ())) if role in ("chief", "worker", "ps") else 0
     complete = len(addresses.get("chief", ())) == 1 and addresses.get("worker")

@@ -54,7 +54,7 @@ class Request:
         """Every field of the config, and "config", its name; not how given weights were trained."""
         fields = {"config": self.name, **self.config.to_dict()}
         if self.weights and self.mode == "evaluate":
-            del fields["train"]
+            del fields["train"], fields["data"]
         return fields
 
     def check(self) -> None:

@@ -46,13 +46,14 @@ def train(request: Request) -> None:
     data, evaluation_data = read_data(request)
     machines, config = make_machines(request), request.config
     with workdir.locked():
-        if request.restart and (folder := workdir.set_aside()):
-            print(f"the run that was in {workdir.path} is now in {folder}")
-        workdir.check({"data_sha256": data.digest, **request.fields})
+        if not request.restart:
+            workdir.check({"data_sha256": data.digest, **request.fields})
         every = config.train.checkpoint_every_updates, config.train.checkpoint_every_seconds
         with machines.ready():
             setup = set_up(request, machines, data, evaluation_data)
             checkpoints = Checkpoints(workdir / "checkpoints", *every, machines.writer)
+            if request.restart:
+                checkpoints.latest = None
             num_done = checkpoints.latest_update()
             # Before the trainer is made: EMA weights begin with what it finds.
             begin_with(setup, weights, checkpoints)
@@ -62,6 +63,8 @@ def train(request: Request) -> None:
             setup.evaluation_arrays()
             updates = machines.update_maker(trainer, setup.training_arrays, config.seed)
             # Only a config that can be trained and evaluated claims the folder.
+            if request.restart and (folder := workdir.set_aside()):
+                print(f"the run that was in {workdir.path} is now in {folder}")
             workdir.keep_metrics_until(num_done)
             workdir.write_json("config.json", {"data_sha256": data.digest, **request.fields})
             checkpoints.track(trainer)
@@ -85,7 +88,8 @@ def begin_with(setup: Setup, weights: Weights | None, checkpoints: Checkpoints) 
       ValueError: the weights are of another model, or of other data; or the run's checkpoints are
         gone.
     """
-    if not checkpoints.latest and (setup.workdir / "metrics.jsonl").exists():
+    there = (setup.workdir / "metrics.jsonl").exists() and not setup.request.restart
+    if there and not checkpoints.latest:
         raise ValueError(
             f"{setup.workdir / 'checkpoints'}: no checkpoint of the run that has written "
             "metrics.jsonl; put it back, or give --restart, which moves the old run aside"
@@ -181,9 +185,10 @@ class Training:
         self.progress.start(first)
         profile, folder = self.setup.request.profile, self.setup.workdir / "events"
         self._calls += 1  # the first one is traced
-        count = 1 if compiles or (profile and self._calls == 1) else self._until_pause(first)
+        early = profile and self._calls <= 2  # the second tells how many fit before a pause
+        count = 1 if compiles or early else self._until_pause(first)
         with refusals(f"stage {stage.name}"), contextlib.ExitStack() as stack:
-            if profile and self._calls == 2:
+            if profile and self._calls == 3:
                 count = min(count, profile)
                 stack.enter_context(tf.profiler.experimental.Profile(str(folder)))
                 print(f"profile of {count} updates: tensorboard --logdir {folder}")

@@ -40,7 +40,7 @@ from matplotlib.figure import Figure
 from rrn.data_prep.writing import whole, writing
 
 # Fields of config.json that may differ. Validations take evaluate.passes and batch_size, too.
-FREE = re.compile(r"config|data\.path|(evaluate|variables)\..*")
+FREE = re.compile(r"config|data\.path|(evaluate|variables)\..*|train\.(log|checkpoint)_every_\w+")
 LENGTH = re.compile(r"train\.stages\.\d+\.num_updates")  # the last stage may get more updates
 
 
@@ -126,7 +126,7 @@ class Workdir:
             if found != asked and not more and not FREE.fullmatch(name):
                 raise ValueError(
                     f"{self.path} holds a run with another {name}: {found!r} there, {asked!r} "
-                    "wanted; give another --workdir, or --restart, which moves the old run aside"
+                    "wanted; give another --workdir, or train with --restart: the old one moves"
                 )
 
     def write_json(self, name: str, value: Any) -> None:

@@ -58,6 +58,7 @@ def test_tf_config_is_read():
         (tf_config(chief=[]), "one chief and at least one worker, got "),
         (tf_config(worker=[]), "one chief and at least one worker, got "),
         (tf_config(ps=["h"]), "'h' is no address"),
+        (tf_config(ps=["h:65536"]), "'h:65536' is no address"),
         (tf_config(ps="h:4"), "must be a list"),
     ],
 )

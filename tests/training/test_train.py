@@ -61,8 +61,8 @@ def test_averages_and_shares_begin_with_given_weights_and_checkpoints_come_when_
         np.testing.assert_allclose(variable, value, atol=1e-6)
     kept = {path.stem for path in (tmp_path / "checkpoints" / "last").glob("*.index")}
     assert kept == {"ckpt-8", "ckpt-10"}
-    # The first update is traced, the next are recorded, up to a pause.
-    said = f"profile of 3 updates: tensorboard --logdir {tmp_path / 'events'}"
+    # The first update is traced, the second timed; the next are recorded, up to a pause.
+    said = f"profile of 2 updates: tensorboard --logdir {tmp_path / 'events'}"
     assert said in capsys.readouterr().out
     (profile,) = (tmp_path / "events").glob("plugins/profile/*/*.xplane.pb")
     assert profile.stat().st_size > 1000

@@ -42,6 +42,7 @@ def stages(*numbers):
         {"data": {"path": "b.h5"}},
         {"config": "b.py"},
         {"train": stages(5, 9)},
+        {"train": {**CONFIG["train"], "log_every_updates": 9}},
     ],
 )
 def test_the_same_run_resumes(workdir, free):
