@@ -150,7 +150,9 @@ def main(changes):
         run(request)
     except UsageError as error:
         end(error, USAGE)
-    except KeyboardInterrupt:  # outside of training, where it is a request to save and stop
+    except (KeyboardInterrupt, SystemError) as error:  # outside of training, where it is a request
+        if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         resumes = "; the same command resumes from the last checkpoint"
         end(f"interrupted{resumes if MODE.value == 'train' else ''}", 130)
     except Exception as error:

@@ -71,15 +71,19 @@ def error_line(error: BaseException) -> str | None:
     if not of_tensorflow and not isinstance(error, FORESEEN):
         return None
     # Without TensorFlow's names of operations.
-    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w*\]|Detected at node.*", "", str(error))
+    names = r"\{\{.*?\}\} ?| ?\[Op:\w*\]|Detected at node.*|^Graph execution error:"
+    text = re.sub(names, "", str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    first, *others = lines or [type(error).__name__]
+    frames = [line for line in lines if of_tensorflow and line.startswith('File "')]
+    first, *others = [line for line in lines if line not in frames] or [type(error).__name__]
     if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
         if "No space left" in first:  # after the file and a semicolon
             return f"error: {first.replace('; No space', ': No space')}; {AGAIN}"
         return f"error: memory: {first}; a smaller batch, model or data set needs less"
     if of_tensorflow:
-        return f"error: TensorFlow: {type(error).__name__}: {first}"
+        own = [frame for frame in frames if not re.search("site-packages|/rrn/nn/", frame)]
+        where = f" ({own[-1]})" if own else ""
+        return f"error: TensorFlow: {type(error).__name__}: {first}{where}"
     if isinstance(error, OSError):
         what = error.strerror or first
         hint = f"; {AGAIN}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""

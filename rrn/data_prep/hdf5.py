@@ -54,6 +54,7 @@ def write(
     with h5py.File(memory, "w", userblock_size=USER_BLOCK) as file:
         file.attrs.update(attributes)
         for name, array in datasets.items():
+            array = np.asarray(array)
             file.create_dataset(name, data=array, **_storage(array, compress))
     content = memory.getbuffer()[USER_BLOCK:]
     header = {"bytes": USER_BLOCK, "sha256": hashlib.sha256(content).hexdigest()}

@@ -112,7 +112,7 @@ def download(url: str, path: Path, sha256: str | None = None) -> Path:
             raise DataError(f"{url}: the server answers {error.code} {error.reason}") from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise DataError(f"{url}: the download failed: {reason}") from error
+            raise DataError(f"{url}: the download failed: {reason}; see --source") from error
         if sha256:
             _verify(part, url, sha256)
     return path

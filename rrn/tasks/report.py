@@ -118,7 +118,7 @@ class AccuracyReport(Report):
     """Accuracy by group and step, of a task with the outputs of `rrn.nn.readout.answer_losses`.
 
     Results are by step `accuracy/{group}_{number}` of each group that occurs and `accuracy/all`, in
-    percent, and `loss`. `note` is about the `published` results.
+    percent, and `loss`. Without groups all are group 0. `note` is about the `published` results.
     """
 
     error = "error, %"
@@ -127,8 +127,7 @@ class AccuracyReport(Report):
 
     def results(self, arrays: Arrays, examples: np.ndarray, outputs: Outputs) -> Results:
         groups = self.task.groups(arrays)
-        assert groups is not None  # or it would have another report
-        groups = groups[examples]
+        groups = np.zeros(len(examples), int) if groups is None else groups[examples]
         # In float32, sums over millions of examples would be percents off.
         right, loss = (outputs[name].astype(np.float64) for name in ("correct", "loss"))
         right *= 100.0

@@ -126,7 +126,7 @@ class Workdir:
             if found != asked and not more and not FREE.fullmatch(name):
                 raise ValueError(
                     f"{self.path} holds a run with another {name}: {found!r} there, {asked!r} "
-                    "wanted; give another --workdir, or train with --restart: the old one moves"
+                    "wanted; give the run's flags, another --workdir, or in training --restart"
                 )
 
     def write_json(self, name: str, value: Any) -> None:

@@ -44,8 +44,14 @@ FULL_OF_TENSORFLOW = tf.errors.ResourceExhaustedError(
             "memory: OOM when allocating tensor; a smaller",
         ),
         (
-            tf.errors.InvalidArgumentError(None, None, "\nDetected at node x\nwrong\nmore"),
-            "TensorFlow: InvalidArgumentError: wrong",
+            tf.errors.InvalidArgumentError(
+                None,
+                None,
+                "Graph execution error:\n\nDetected at node x defined at (most recent call last):\n"
+                '  File "/my/tasks/a.py", line 5, in loss\n\n  File "/my/rrn/nn/b.py", line 7\n\n'
+                "wrong\nmore",
+            ),
+            'TensorFlow: InvalidArgumentError: wrong (File "/my/tasks/a.py", line 5, in loss)',
         ),
         (ValueError("a: b"), "a: b"),
         (ValueError(), "ValueError"),

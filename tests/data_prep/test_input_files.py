@@ -57,7 +57,12 @@ def test_download_writes_the_file(server, tmp_path):
         (300_000, "{}", None, "data.bin: the download failed: .*300,000 of 1,048,576 bytes"),
         (None, "{}x", None, "data.binx: the server answers 404"),
         (None, "{}", "0" * 64, f"data.bin: sha256 is {SHA256}, expected 0000"),
-        (None, "http://127.0.0.1:9/data.bin", None, "data.bin: the download failed: .*refused$"),
+        (
+            None,
+            "http://127.0.0.1:9/data.bin",
+            None,
+            "data.bin: the download failed: .*refused; see --source$",
+        ),
         (None, "https://host/", None, "https://host/: names no file; give an archive's URL"),
     ],
 )
