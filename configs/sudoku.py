@@ -14,7 +14,7 @@ updates and devices that took is not known. Its batch is 64 boards on each devic
     quick       82.2 %, 30.5 %                          12 minutes, 2 cores with AVX-512
     gpu         99.7 %, 97.9 %                          4.7 minutes, one NVIDIA H200
     candidates  99.70 ± 0.09 %, 97.7 ± 0.8 %            56 to 88 minutes, one core with AVX-512
-    extreme     56.1 % of Sudoku-Extreme (1,024: 93 %)  5 hours, 2 shared cores with AMX
+    extreme     61.9 % of Sudoku-Extreme (1,024: 97 %)  7 hours, 2 shared cores with AMX
     hard        43.9 % of hard puzzles (1,024: 96.8 %)  20 core-hours, after candidates
     test        10 updates                              less than a minute
 
