@@ -34,7 +34,7 @@ USAGE = 2  # the exit status for flags that cannot be read; that of all other er
 
 def end(what, status=1) -> NoReturn:
     """Ends the program with one line; with --verbosity=1 the traceback of what was raised stays."""
-    if flags.FLAGS["verbosity"].value > 0 and sys.exc_info()[0]:
+    if (flags.FLAGS["verbosity"].value or 0) > 0 and sys.exc_info()[0]:
         raise
     print(f"error: {what}", file=sys.stderr)
     sys.exit(status)
