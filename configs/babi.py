@@ -1,6 +1,6 @@
 """bAbI, 20 tasks jointly, English, 10k (Palm et al. 2018, section 3.2; the final 15 runs).
 
-    python -m data_prep babi --supplement en --out data/babi.h5  # or --source simulated
+    python -m data_prep babi --supplement en --out data/babi.h5
     python main.py --config configs/babi.py:VARIANT
 
 The paper: mean error 0.46 ± 0.77 %, 0.13 ± 0.35 tasks failed over 15 runs of up to 5 million

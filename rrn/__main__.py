@@ -150,7 +150,8 @@ def main(changes):
         run(request)
     except UsageError as error:
         end(error, USAGE)
-    except (KeyboardInterrupt, SystemError) as error:  # outside of training, where it is a request
+    except (KeyboardInterrupt, SystemError) as error:
+        # In training it is a request to save and stop; in tracing it may come as a SystemError.
         if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         resumes = "; the same command resumes from the last checkpoint"

@@ -50,7 +50,9 @@ def sum_readout(
 def answer_losses(
     logits: tf.Tensor, answers: tf.Tensor
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Computes the cross-entropy of logits `[graphs, steps, classes]` and answers `[graphs]`.
+    """Computes cross-entropies of logits `[graphs, steps, classes]` and answers `[graphs]`.
+
+    They are in float32.
 
     Returns:
       (losses, outputs), as a task's `loss` returns them. The losses' "loss" `[graphs]` is the mean

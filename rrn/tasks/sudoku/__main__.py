@@ -45,8 +45,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", help="of a PUZZLE a .gif, of a FILE the file of its solutions")
     parser.add_argument("--devices", default="auto", help="as of main.py; the first one solves")
     page = f"serve a page on {ADDRESS} that takes puzzles; port %(const)s if not given"
-    port = {"type": number(0, 65535), "metavar": "PORT", "const": 8000, "nargs": "?"}
-    parser.add_argument("--serve", help=page, **port)
+    port = number(0, 65535)
+    parser.add_argument("--serve", type=port, nargs="?", const=8000, metavar="PORT", help=page)
     arguments = parser.parse_args(words)
     if (arguments.puzzle is None) == (arguments.serve is None):
         parser.error("expected a PUZZLE of 81 characters, a FILE, or --serve")
